@@ -1,4 +1,4 @@
-"""The admin site: whoever is let in enters the banks whose memory they may see."""
+"""The admin site, limited to the memory banks that the user may see."""
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
@@ -7,7 +7,7 @@ from projects.tenancy import permissions
 
 
 class MemoryAdminSite(AdminSite):
-    """Django's admin, inside the banks of its user."""
+    """Django's admin site. Its permission check also enters the banks that the user may see."""
 
     def has_permission(self, request: HttpRequest) -> bool:
         allowed = super().has_permission(request)

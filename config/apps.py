@@ -1,4 +1,4 @@
-"""Load Django's admin with the site's URLs, so that commands start faster."""
+"""Load the admin modules together with the site's URLs, not at startup, so that commands start faster."""
 
 from typing import Any
 
@@ -17,6 +17,6 @@ class Admin(apps.SimpleAdminConfig):
 
 
 def _check(**options: Any) -> list[CheckMessage]:
-    """Django's checks of the admin, after autodiscovery."""
+    """Run autodiscovery, which Django's admin checks need, then the checks."""
     autodiscover()
     return checks.check_admin_app(**options)

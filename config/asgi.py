@@ -14,37 +14,56 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 refuse_without_key()
 django.setup(set_prefix=False)
 
-from django.core.handlers.asgi import ASGIHandler  # noqa: E402  (Django must be set up)
+from django.conf import settings  # noqa: E402  (Django must be set up)
+from django.db import DatabaseError, connections  # noqa: E402
 
+from config.handler import Handler  # noqa: E402
 from config.middleware.cors import Cors  # noqa: E402
 from config.middleware.request_limits import RequestLimits  # noqa: E402
+from config.middleware.tracing import Tracing  # noqa: E402
 from projects.chat import generation  # noqa: E402
 from projects.gateway import memory_injection, recording  # noqa: E402
 from projects.gateway.database.threads import readers  # noqa: E402
+from projects.importing import demo  # noqa: E402
 
-pages = Cors(RequestLimits(ASGIHandler()))
+pages = Tracing(Cors(RequestLimits(Handler())))
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
-#: How long generations without a listener may continue at shutdown; the server has waited for the others.
+#: How long generations without a connected client may continue at shutdown. The server has waited for the others.
 GENERATION_GRACE_SECONDS = 10.0
-#: How long the start waits for what the first message needs: it serves all the same if the database does not answer.
+#: How long startup waits for the warm-up. After that, the server starts even if the database does not answer.
 WARM_UP_SECONDS = 5.0
 
 
 async def application(scope: Message, receive: Receive, send: Send) -> None:
-    """Django's pages; at shutdown, no message is left marked as still being answered."""
+    """Serve the site; at shutdown, end all generations, so that no message stays marked as being answered."""
     if scope["type"] == "lifespan":
         await _lifespan(receive, send)
     else:
         await pages(scope, receive, send)
 
 
+def _why_not_to_serve() -> str:
+    """See :func:`demo.why_not_to_serve`. The demo itself has DEBUG on; a database that does not answer is no reason."""
+    if settings.DEBUG:
+        return ""
+    try:
+        return demo.why_not_to_serve()
+    except DatabaseError:
+        return ""
+    finally:
+        connections.close_all()
+
+
 async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         event_type = (await receive())["type"]
         if event_type == "lifespan.startup":
+            if why := await asyncio.to_thread(_why_not_to_serve):
+                await send({"type": "lifespan.startup.failed", "message": why})
+                return
             recording.resume()
             with suppress(TimeoutError):
                 await readers.run_within(WARM_UP_SECONDS, memory_injection.warm_up)

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def make_writable(folder: Path) -> Path:
-    """Create the folder if it is missing; one clear line if that fails."""
+    """Create the folder if it is missing. Raises :class:`ImproperlyConfigured` if that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -20,7 +20,7 @@ def make_writable(folder: Path) -> Path:
 
 
 def restrict_access(path: Path, mode: int) -> None:
-    """Restrict a path to its owner if this user owns it. Shared directories such as /tmp stay unchanged."""
+    """Set the mode of a path if this user owns it. Shared (sticky) directories such as /tmp are not changed."""
     with suppress(OSError):
         status = path.stat()
         if status.st_uid == os.getuid() and not status.st_mode & stat.S_ISVTX:
@@ -28,12 +28,12 @@ def restrict_access(path: Path, mode: int) -> None:
 
 
 def load_or_create_key(folder: Path) -> str:
-    """This machine's secret key, generated once."""
+    """Return this machine's secret key; the first call generates it. Several processes may call it at once."""
     file = make_writable(folder) / "secret_key"
     if not file.exists():
         draft = file.with_suffix(f".{os.getpid()}")
         draft.write_text(secrets.token_urlsafe(50))
-        with suppress(FileExistsError):  # another process was faster
+        with suppress(FileExistsError):  # another process created it first
             os.link(draft, file)
         draft.unlink()
     return file.read_text()

@@ -1,4 +1,4 @@
-"""File broker with atomic writes: with kombu's own, a reader can meet an empty message and crash."""
+"""kombu's file broker with atomic writes: without them, a worker may read an empty message and crash."""
 
 import os
 import time
@@ -22,10 +22,10 @@ class Channel(filesystem.Channel):
 
 
 class Transport(filesystem.Transport):
-    """Named in the settings as the transport of ``filesystem://``."""
+    """The transport of ``filesystem://``, set as ``CELERY_BROKER_TRANSPORT``."""
 
     Channel = Channel
     #: Seconds between two polls of an empty folder.
     polling_interval = 0.25
-    #: There is no host; without this, kombu would warn that none is set.
+    #: A file broker has no host. Without this setting, kombu would warn about the missing host.
     default_connection_params: dict[str, Any] = {}

@@ -18,20 +18,20 @@ from memorybank import services
 #: After this many intervals without a sweep, beat or every worker is considered down.
 MISSED_SWEEPS = 5
 BROKER_TIMEOUT_SECONDS = 3
-#: Headers of a proxy: a proxied request does not count as one from this machine.
+#: Headers that proxies add. A request with one of them does not count as a request from this machine.
 FORWARDING_HEADERS = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via")
 
 
 @require_GET
 def healthz(request: HttpRequest) -> HttpResponse:
-    """This process is alive. Nothing else is checked, so that it is not restarted because something else is down."""
+    """Liveness: always 200. It checks nothing else, so that a failure elsewhere does not restart this process."""
     return HttpResponse("alive\n", content_type="text/plain")
 
 
 @require_GET
 @services.every_bank()
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200, or 503 with the names of missing parts; error messages may contain addresses and are left out."""
+    """Readiness: 200, or 503 with the names of missing parts, but no error messages, which may contain addresses."""
     parts: dict[str, Callable[[], bool]] = {"database": _database, "broker": _broker, "sweep": _swept}
     missing = [name for name, check in parts.items() if not _passes(check)]
     return JsonResponse({"ready": not missing, "missing": missing}, status=503 if missing else 200)
@@ -40,7 +40,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 @require_GET
 @services.every_bank()
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Metrics for clients with METRICS_TOKEN; without a token set, for this machine only. Otherwise 404."""
+    """Metrics for clients that send METRICS_TOKEN, or if it is not set, for this machine only; others get 404."""
     if not _may_read(request):
         raise Http404
     try:
@@ -58,7 +58,7 @@ def _may_read(request: HttpRequest) -> bool:
         return False
     try:
         return ip_address(request.META.get("REMOTE_ADDR", "")).is_loopback
-    except ValueError:  # a socket has no address
+    except ValueError:  # a client of a Unix socket has no address
         return False
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from config.middleware.request_ids import current_request_id
 
-#: Query strings may contain a question that somebody previews.
+#: Query strings are not logged, because they may contain a question from a preview of memory.
 QUERY_STRING = re.compile(r"\?\S*")
 
 
@@ -17,7 +17,7 @@ class RedactingFormatter(logging.Formatter):
     """Logs an error's type and traceback without its message, which may quote a chat."""
 
     def format(self, record: logging.LogRecord) -> str:
-        # Another handler may have cached its rendering of the error there, with the message.
+        # Another handler may have cached the formatted error in ``exc_text``, including the message.
         record.exc_text, record.request_id = None, current_request_id.get() or "-"
         try:
             return super().format(record)
@@ -52,7 +52,7 @@ def without_query(record: logging.LogRecord) -> bool:
 
 
 def configuration(form: str, *, server_level: str = "INFO") -> dict[str, Any]:
-    """The ``LOGGING`` setting: all lines go to standard error, in one ``form`` (line or json)."""
+    """The ``LOGGING`` setting. All lines go to standard error, in the format ``form``: line or json."""
     line = {"()": RedactingFormatter, "format": "{asctime} {levelname} {name} [{request_id}]: {message}", "style": "{"}
     loud = {"handlers": ["console"], "propagate": False}
     return {
@@ -64,7 +64,7 @@ def configuration(form: str, *, server_level: str = "INFO") -> dict[str, Any]:
             "console": {"class": "logging.StreamHandler", "formatter": form},
             "server": {"class": "logging.StreamHandler", "formatter": form, "filters": ["without_query"]},
         },
-        # By default, Django would mail errors to nobody, and log nothing with DEBUG off.
+        # With DEBUG off, Django's default would log nothing and only e-mail errors to ADMINS, which may be empty.
         "loggers": {
             "django": {**loud, "level": "INFO"},
             "django.server": {**loud, "level": "INFO", "handlers": ["server"]},

@@ -1,7 +1,7 @@
-"""Metrics in Prometheus' text format.
+"""Metrics in Prometheus text format.
 
-No client library: it counts within one process, and there are several. These figures come from the database, the same
-in every process. Only the formatting is left.
+The Prometheus client library is not used: it counts within one process, and the site has several. These values come
+from the database and are the same in every process, so only the formatting is needed here.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,9 +13,9 @@ Sample = tuple[dict[str, str], float | Decimal]
 
 
 def exposition(vitals: HealthMetrics) -> str:
-    """The metrics page. Labels come from closed lists and never name a tenant, project, chat or person.
+    """The metrics page. Label values come from fixed lists and never name a tenant, project, chat or person.
 
-    Counters restart at midnight (UTC), as after a process restart: ``rate`` and ``increase`` handle that.
+    Counters restart at midnight UTC; Prometheus' ``rate`` and ``increase`` treat that like a process restart.
     """
     return "".join(f"{line}\n" for line in (*_gauges(vitals), *_counters(vitals)))
 

@@ -1,4 +1,4 @@
-"""Settings, all from the environment (or ``.env``), typed, with defaults that need nothing installed."""
+"""Settings, read from the environment (or ``.env``). The defaults need no other services."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ environ.Env.read_env(BASE_DIR / ".env")
 
 
 def _number(name: str, default: float) -> Any:
-    """A number of the type of ``default``; one clear line if it is invalid."""
+    """A variable as a number of the type of ``default``. Raises :class:`ImproperlyConfigured` if it is invalid."""
     text = env.str(name, default="")
     try:
         return type(default)(text or default)
@@ -29,7 +29,7 @@ def _number(name: str, default: float) -> Any:
 
 
 os.umask(0o077)  # files written by this site are readable by its user only
-DEMO = env.bool("DEMO", default=False)  # set by manage.py for the command of that name
+DEMO = env.bool("DEMO", default=False)  # manage.py sets it for the command demo
 DEBUG = env.bool("DEBUG", default=DEMO)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "config.middleware.security_headers.security_headers_middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.language.PageLanguageMiddleware",
+    "config.middleware.time_zone.time_zone_middleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -93,7 +94,7 @@ with catch_warnings(action="ignore"):  # its warning about an invalid address wo
 if not DATABASES["default"].get("ENGINE"):
     raise ImproperlyConfigured("DATABASE_URL is not an address such as postgres://user:password@host:5432/name.")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    for ending in ("", "-wal", "-shm"):  # an older version may have made them
+    for ending in ("", "-wal", "-shm"):  # an older version may have created them with another mode
         restrict_access(Path(f"{DATABASES['default']['NAME']}{ending}"), 0o600)
     # WAL alone gave thousands of lock errors with eight writers; all of these together gave none.
     DATABASES["default"].setdefault("OPTIONS", {}).update(
@@ -102,17 +103,17 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     )
 else:
-    # Without a pool, a connection ends with its thread, which ends with the request.
+    # Without a pool, a connection is closed when its thread ends, which is at the end of the request.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-    # A server that accepts and never answers, or goes away, holds a thread no longer than this.
+    # Limit how long a thread waits for a database server that does not answer: in seconds, and in milliseconds.
     DATABASES["default"].setdefault("OPTIONS", {}).update(connect_timeout=10, tcp_user_timeout=30_000)
     if pooled := _number("DATABASE_POOL", 0):
         DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {"min_size": 1, "max_size": pooled}
-# PostgreSQL keeps tenants apart: see docs/operating.md.
+# The PostgreSQL role for row-level security: see docs/operating.md.
 ROW_SECURITY_ROLE = env.str("ROW_SECURITY_ROLE", default="")
-if ROW_SECURITY_ROLE:  # a cursor of the server would outlive the statement that says which rows it may see
+if ROW_SECURITY_ROLE:  # a server-side cursor would outlive the statement that sets the visible rows
     DATABASES["default"]["DISABLE_SERVER_SIDE_CURSORS"] = True
-if env.str("TEST_DB_NAME", default=""):  # several test runs against one server
+if env.str("TEST_DB_NAME", default=""):  # so that several test runs can share one server
     DATABASES["default"]["TEST"] = {"NAME": env.str("TEST_DB_NAME")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -136,16 +137,18 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 # Without a mail server, invitations are printed to the console.
 globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = env.str("FROM_EMAIL", default="memory-bank@localhost")
-# Who is told by e-mail when the chat model fails.
+# Addresses that get an e-mail when the chat model fails.
 ADMINS = [("operator", address) for address in env.list("OPERATOR_EMAIL", default=[])]
 SERVER_EMAIL, EMAIL_SUBJECT_PREFIX = DEFAULT_FROM_EMAIL, "[Memory Bank] "
-EMAIL_TIMEOUT = 10  # the inviting person waits for it
+EMAIL_TIMEOUT = 10  # seconds that a user who sends an invitation waits at most
 
-# For each key; 0: no limit. The last two count in each process.
+# Limits for each API key; 0: no limit. The last two are counted separately in each process.
 API_REQUESTS_PER_MINUTE = _number("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_AT_ONCE = _number("API_REQUESTS_AT_ONCE", 256)
 API_MEGABYTES_PER_MINUTE = _number("API_MEGABYTES_PER_MINUTE", 200)
-# Sites whose pages may call the addresses for programs, such as https://app.example.com.
+# The largest file that the import page accepts.
+IMPORT_MEGABYTES = _number("IMPORT_MEGABYTES", 100)
+# Origins whose pages may call the API, the gateway and MCP, such as https://app.example.com.
 API_CORS_ORIGINS = env.list("API_CORS_ORIGINS", default=[])
 
 # Pages use the language that the reader chose, otherwise the browser's, otherwise English.
@@ -192,7 +195,10 @@ CELERY_TASK_DEFAULT_QUEUE = env.str("CELERY_QUEUE", default="memorybank")
 
 
 def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
-    """An alias from ``{prefix}BASE_URL`` and related variables; None without address and key."""
+    """Options of a model alias, from ``{prefix}BASE_URL`` and related variables, or else ``{fallback}BASE_URL`` etc.
+
+    None if neither a base URL nor an API key is set.
+    """
 
     def read(name: str, default: str = "") -> str:
         inherited = env.str(f"{fallback}{name}", default=default) if fallback else default
@@ -212,7 +218,7 @@ def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
 
 
 def _tunables() -> dict[str, Any]:
-    """Every ``MEMORYBANK_<NAME>`` that is set; the system check reports a misspelt one."""
+    """The values of all ``MEMORYBANK_<NAME>`` variables; a system check reports unknown names."""
     known = {name.upper(): default for name, default in conf.numeric_settings()}
     prefix = "MEMORYBANK_"
     given = [name.removeprefix(prefix) for name, value in os.environ.items() if name.startswith(prefix) and value]
@@ -220,7 +226,7 @@ def _tunables() -> dict[str, Any]:
 
 
 def _embeddings() -> dict[str, Any]:
-    """From ``EMBEDDING_BASE_URL`` and related variables; {} without a model's name."""
+    """Options from ``EMBEDDING_BASE_URL`` and related variables; {} if EMBEDDING_MODEL is not set."""
     if not env.str("EMBEDDING_MODEL", default=""):
         return {}
     return {
@@ -234,7 +240,7 @@ def _embeddings() -> dict[str, Any]:
 
 
 def _prices(prefix: str, fallback: str = "") -> tuple[float, float]:
-    """Prices of a million tokens: prompt, completion."""
+    """Prices of a million prompt tokens, and of a million completion tokens."""
     prompt, completion = (
         _number(f"{prefix}{name}", _number(f"{fallback or prefix}{name}", 0.0))
         for name in ("PROMPT_PRICE", "COMPLETION_PRICE")
@@ -242,7 +248,7 @@ def _prices(prefix: str, fallback: str = "") -> tuple[float, float]:
     return prompt, completion
 
 
-CURRENCY = env.str("CURRENCY", default="USD")  # of the prices
+CURRENCY = env.str("CURRENCY", default="USD")  # the currency of all prices
 LLM_CONTEXT_TOKENS = _number("LLM_CONTEXT_TOKENS", 32_000)
 MEMORYBANK: dict[str, Any] = {
     "LLMS": {
@@ -258,6 +264,7 @@ MEMORYBANK: dict[str, Any] = {
     },
     "CAPPED_FOR_BANK": "projects.tenancy.budget.is_capped",
     "ROW_SECURITY_ROLE": ROW_SECURITY_ROLE,
+    "TRUSTED_AUTHORS": "projects.tenancy.people.trusted_authors",
     "BANKS_FOR_USER": "projects.tenancy.permissions.banks_for",
     "ON_CHANGE": "projects.webhooks.queue.enqueue",
     "SEND_TASK": "config.celery.send_task",
@@ -265,40 +272,46 @@ MEMORYBANK: dict[str, Any] = {
     **_tunables(),
 }
 
-# Where requests to /v1 go, by protocol, unless their project has an upstream of its own: address and key.
+# Base URL and API key of the upstream for requests to /v1, by provider. A project's own upstream takes precedence.
 GATEWAY_UPSTREAMS = {
     name: tuple(env.str(f"GATEWAY_{name.upper()}_{part}", default="") for part in ("BASE_URL", "API_KEY"))
     for name in PROVIDERS
 }
-# What memory may take before the upstream is asked, and how long a key that was valid is trusted while the database
-# does not answer; what waits to be recorded in each process.
+# Limits of the gateway: time for memory before the upstream is called; how long a key that was valid is trusted while
+# the database does not answer; data that waits to be recorded, in each process.
 GATEWAY_MEMORY_MILLISECONDS = _number("GATEWAY_MEMORY_MILLISECONDS", 250)
 GATEWAY_KEY_SECONDS = _number("GATEWAY_KEY_SECONDS", 300)
 GATEWAY_SPOOL_MEGABYTES = _number("GATEWAY_SPOOL_MEGABYTES", 64)
-# Addresses that the site's upstreams get without memory, such as moderations.
+# Paths that are forwarded to the site's upstreams without memory, such as moderations.
 GATEWAY_PASSED_PATHS = env.list("GATEWAY_PASSED_PATHS", default=[])
-# Sent on to the site's upstreams besides the headers of the protocols.
+# Request headers that are forwarded to the site's upstreams, in addition to those of the protocols.
 GATEWAY_PASSED_HEADERS = [name.lower() for name in env.list("GATEWAY_PASSED_HEADERS", default=[])]
 if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):
     GATEWAY_UPSTREAMS["openai"] = (_chat["BASE_URL"], _chat["API_KEY"])
 
 if DEMO:
-    # Its chats are of the past: their history is there to be looked at, however long ago that is.
-    MEMORYBANK = {"HISTORY_DAYS": 36_500, **MEMORYBANK}
-    if "summary" not in MEMORYBANK["LLMS"]:  # the recorded answers are entered at the prices of a large model
+    # The sample chats are old: keep their block history and statistics regardless of their age.
+    MEMORYBANK = {"HISTORY_DAYS": 36_500, "STATISTICS_DAYS": 36_500, **MEMORYBANK}
+    if "summary" not in MEMORYBANK["LLMS"]:  # record the recorded answers at a large model's prices
         MEMORYBANK["PRICES"]["summary"] = (1.25, 10.0)
 
 SWEEP_SECONDS = MEMORYBANK["SWEEP_SECONDS"]
 CELERY_BEAT_SCHEDULE = {
-    # expires: a sweep that no worker took in time is dropped; the next one does its work.
+    # expires: a task that no worker took in time is dropped; the next one does its work.
     "sweep": {"task": "memorybank.tasks.sweep", "schedule": SWEEP_SECONDS, "options": {"expires": SWEEP_SECONDS}},
     "webhooks": {
         "task": "projects.webhooks.tasks.deliver",
         "schedule": SWEEP_SECONDS,
         "options": {"expires": SWEEP_SECONDS},
     },
+    "imports": {
+        "task": "projects.importing.tasks.import_waiting",
+        "schedule": SWEEP_SECONDS,
+        "options": {"expires": SWEEP_SECONDS},
+    },
+    "clean-up": {"task": "projects.desk.tasks.clean_up", "schedule": 86_400, "options": {"expires": 86_400}},
 }
-# Opens the addresses by which tenants, projects, members and keys are made. Empty: they are closed.
+# Enables the API endpoints that create tenants, projects, members and keys. Empty: they are disabled.
 OPERATOR_API_KEY = env.str("OPERATOR_API_KEY", default="")
 if 0 < len(OPERATOR_API_KEY) < 32:
     raise ImproperlyConfigured("OPERATOR_API_KEY: at least 32 characters are needed.")

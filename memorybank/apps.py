@@ -16,10 +16,12 @@ class MemoryBankConfig(AppConfig):
         from django.db.backends.signals import connection_created
         from django.db.models.signals import post_migrate, pre_migrate
 
-        from memorybank import bank_scope, checks, i18n, row_security  # noqa: F401  (checks registers the system checks)
+        from memorybank import bank_scope, checks, i18n  # noqa: F401  (checks registers the system checks)
         from memorybank.models.public_id import make_key
+        from memorybank.postgresql import row_security, vector_index
 
         post_migrate.connect(make_key, sender=self)
+        post_migrate.connect(vector_index.install, sender=self)
         post_migrate.connect(row_security.install, sender=self)
         pre_migrate.connect(bank_scope.enter_every, sender=self)
         connection_created.connect(row_security.attach)

@@ -1,8 +1,8 @@
-"""Which banks the database shows: with row-level security, PostgreSQL hides the rows of all others.
+"""The current banks: with row-level security, PostgreSQL hides the rows of all other banks.
 
-A request, a command or a piece of work enters a bank once, where the bank is chosen. The wrapper of a connection sends
-that with each statement, so it holds in every transaction of any connection, also behind a pooler, and ends with it.
-Nothing entered: no row is found, and none can be written. Without row-level security this has no effect.
+A request, command or work item enters a bank once, where the bank is chosen. A wrapper around each connection sends the
+entered banks with every statement. They apply to that transaction only, so this also works behind a connection pooler.
+If no bank is entered, no row is found and none can be written. Without row-level security this module has no effect.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -16,9 +16,9 @@ from django.db.models import QuerySet
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-#: PostgreSQL's setting that the policies read: an array of ids, or EVERY.
+#: The PostgreSQL setting that the policies read: an array of bank ids, or EVERY.
 VARIABLE = "memorybank.banks"
-EVERY = "*"
+EVERY_BANK = "*"
 #: Statements that touch rows begin with one of these.
 ROW_STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(", "EXPLAIN", "MERGE")
 
@@ -26,12 +26,12 @@ _entered: ContextVar[str] = ContextVar("banks", default="")
 
 
 def enter(*bank_ids: int) -> None:
-    """From here to the end of the request, command or thread: these banks only."""
+    """Enter these banks only, until the end of the request, command or thread."""
     _entered.set(_array(bank_ids))
 
 
 def enter_all(banks: QuerySet[Any]) -> None:
-    """From here on the banks of a query; it is asked only where row-level security is on."""
+    """Enter the banks of a query, which is executed only if row-level security is on."""
     connection.ensure_connection()
     if send_with in connection.execute_wrappers:
         with every_bank():
@@ -40,37 +40,37 @@ def enter_all(banks: QuerySet[Any]) -> None:
 
 
 def add(*bank_ids: int) -> None:
-    """From here on these banks, too."""
-    if (entered := _entered.get()) != EVERY:
+    """Enter these banks in addition to the ones already entered."""
+    if (entered := _entered.get()) != EVERY_BANK:
         _entered.set(_array([*map(int, filter(None, entered.strip("{}").split(","))), *bank_ids]))
 
 
 def leave(**_: Any) -> None:
-    """No bank; a request begins with it, because its thread may have served another."""
+    """Leave all banks, at the start of each request, because its thread may have served another request."""
     _entered.set("")
 
 
 @contextmanager
 def inside(*bank_ids: int) -> Iterator[None]:
-    """In this block: these banks only."""
+    """Enter these banks only, for a ``with`` block."""
     with _scoped(_array(bank_ids)):
         yield
 
 
 @contextmanager
 def every_bank() -> Iterator[None]:
-    """In this block: all banks. For choosing a bank, for work about all of them, and for operators."""
-    with _scoped(EVERY):
+    """Enter all banks, for a ``with`` block: to choose a bank, to process all of them, or for operators."""
+    with _scoped(EVERY_BANK):
         yield
 
 
 def enter_every(**_: Any) -> None:
-    """From here on: all banks."""
-    _entered.set(EVERY)
+    """Enter all banks."""
+    _entered.set(EVERY_BANK)
 
 
 def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """``work`` for another thread, which begins in no bank, in the banks of this one."""
+    """Wrap ``work`` to run in another thread with this thread's banks; a new thread starts without any."""
     banks = _entered.get()
 
     def carry(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -81,10 +81,10 @@ def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def send_with(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Execute a statement with its banks, in one message: Django's wrapper for each statement of a connection.
+    """Django execute wrapper: set the entered banks and execute the statement, in one message to PostgreSQL.
 
-    Two statements in one message are one transaction, so this holds outside of transactions, too, and costs no
-    round trip.
+    Two statements in one message form one transaction, so this also works in autocommit mode and costs no extra round
+    trip.
     """
     if not isinstance(sql, str) or not sql.lstrip().upper().startswith(ROW_STATEMENTS):
         return execute(sql, params, many, context)

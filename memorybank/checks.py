@@ -50,7 +50,7 @@ def _is_positive(value: Any, *, whole: bool) -> bool:
 
 
 def _sizes(values: Values) -> Iterator[CheckMessage]:
-    # Values that are no numbers are reported above; here sizes are only compared.
+    # _impossible reports values that are not numbers; this only compares sizes.
     sizes = [values[name] for name in ("chunk_tokens", "chunk_from_tokens", "input_tokens")]
     if all(_is_positive(size, whole=True) for size in sizes) and max(sizes) > sizes[-1]:
         yield Error(
@@ -84,7 +84,7 @@ def _backends(values: Values) -> Iterator[CheckMessage]:
         yield _no_options("LLMS", llms)
     if embeddings != {}:
         yield from _backend("EMBEDDINGS", embeddings)
-    for name in ("banks_for_user", "capped_for_bank"):
+    for name in ("banks_for_user", "capped_for_bank", "trusted_authors"):
         if values[name] != "":
             yield from _importable(name.upper(), values[name])
 
@@ -97,7 +97,7 @@ def _backend(where: str, options: Any) -> Iterator[CheckMessage]:
 
 
 def _no_options(where: str, value: Any) -> CheckMessage:
-    """The value is not shown: it may contain a key."""
+    """The error omits the value, which may contain an API key."""
     return Error(
         f"MEMORYBANK {where}: must be a dictionary, not {type(value).__name__}.",
         hint="No single variable of the environment can hold it; see docs/settings.md.",

@@ -1,4 +1,4 @@
-"""The only place where services read a clock: a call without ``now`` happens at the present."""
+"""The only place where services read a clock: ``now`` defaults to the current time."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from django.utils import timezone
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-#: The default of a service's ``now``. :func:`at_present` replaces it, so no service ever works with it.
+#: Placeholder default of a service's ``now``; :func:`at_present` always replaces it with the current time.
 PRESENT = datetime.min.replace(tzinfo=UTC)
 
 

@@ -1,4 +1,4 @@
-"""The app's settings: ``MEMORYBANK`` in Django settings → one frozen, typed object.
+"""The app's settings: ``MEMORYBANK`` in Django settings as one frozen, typed object.
 
 Read at call time, so ``override_settings`` works. Unknown names and impossible values are reported at start by
 :mod:`memorybank.checks`.
@@ -19,7 +19,7 @@ class Conf:
     #: Alias → backend options, like CACHES. "chat" answers people; "summary" writes memory and falls back to "chat";
     #: with neither, memory is extractive.
     llms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Backend options of the embedding model; without them recall uses words only.
+    #: Backend options of the embedding model; without them recall uses full-text search only.
     embeddings: Mapping[str, Any] = field(default_factory=dict)
     #: The encoding in which budgets are counted.
     encoding: str = "o200k_base"
@@ -28,55 +28,62 @@ class Conf:
     due_after_turns: int = 20
     #: Maximum turns per summary; the rest is due again at once.
     turns_per_summary: int = 2000
-    #: A lease expires after this time, so that the work of a dead task is done by another.
+    #: A lease expires after this time, so that another worker can take over the work of a dead one.
     lease_seconds: int = 900
-    #: A chat whose own content keeps failing is parked after this many attempts.
+    #: A chat is parked (not retried automatically) after this many attempts that failed because of its content.
     max_attempts: int = 5
     #: First pause after a failure; doubled each time, with jitter, up to ``backoff_max_seconds``.
     backoff_seconds: int = 60
     backoff_max_seconds: int = 3600
     #: How often beat looks for due work; jobs that no worker has taken by the next sweep are dropped.
     sweep_seconds: float = 60.0
-    #: A bank with active chats is rolled up and its block rendered no more often than this.
+    #: Minimum time between two consolidations of a bank (roll-up and rendering of its block) by workers.
     refresh_seconds: int = 5
 
     #: Maximum transcript tokens per call; longer chats are split.
     input_tokens: int = 12_000
-    #: From this size on, chunks in parallel are faster than one long call.
+    #: Maximum tokens of notes per call for a digest. More than for a transcript, because parts are digested apart and
+    #: not united by subject. With the answer they fit a context window of 32,000.
+    digest_input_tokens: int = 24_000
+    #: Longer transcripts are split into parallel chunks, which is faster than one long call.
     chunk_from_tokens: int = 8_000
-    #: The size of a chunk: up to a tenth more, and less where that fills a wave of ``concurrency``.
+    #: Target size of a chunk. It may be a tenth larger, or smaller to use all ``concurrency`` parallel calls.
     chunk_tokens: int = 4_000
     #: Chunks summarised at the same time.
     concurrency: int = 4
-    #: Maximum lines of chunks kept unchanged in one leaf; the model merges more.
+    #: Maximum lines of a leaf that is joined from chunks unchanged; above it, the model merges the lines.
     lines_per_leaf: int = 240
-    #: Time limit of a merge; after it the chunks' facts are kept unchanged.
+    #: Time limit of a merge; when it is exceeded, the chunks' facts are kept unchanged.
     merge_seconds: int = 120
-    #: Words of notes for each token of talk, and the maximum of one call.
+    #: Words of notes requested per transcript token, and the maximum words per call.
     words_per_token: float = 0.25
     words_per_call: int = 600
-    #: A live leaf is rebuilt from its turns after this many extensions, to bound drift.
+    #: A live leaf is rebuilt from its turns after this many extensions, to limit drift.
     rebuild_after_updates: int = 25
-    #: Extracted detail kept beside an LLM's facts, as a share of the chat's tokens.
+    #: Extracted sentences kept in addition to the LLM's facts, as a share of the chat's tokens.
     detail_share: float = 0.8
 
-    #: Roll-up starts when the live frontier exceeds budget × this.
+    #: Roll-up starts when the frontier (entries that no digest has absorbed) exceeds the token budget × this.
     pressure: float = 1.25
 
-    #: Minutes after its last turn during which a chat keeps its block.
+    #: A chat keeps the memory block of its last prompt until it has been idle for this many minutes.
     block_keep_minutes: int = 10
-    #: What a process keeps of the index and the blocks, while memory stays the same, for all banks together.
+    #: Maximum megabytes of each process's cache of index data and blocks, shared by all banks.
     index_cache_megabytes: int = 64
-    #: Days during which lines that have left the block are kept for its history.
+    #: Number of days for which lines that have left the block are kept for its history.
     history_days: int = 90
+    #: Number of days for which the counts of a day (prompts, due chats, sizes of blocks) are kept.
+    statistics_days: int = 400
 
-    #: "chat", "summary", "embedding" → cost of a million tokens: (input, output). Others cost nothing.
+    #: Alias ("chat", "summary" or "embedding") → price of a million tokens (input, output). Default: free.
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    #: Dotted path of ``f(bank, since) -> bool``: whether the owner's memory has spent its budget since then.
+    #: Dotted path of ``f(bank, since) -> bool``: whether the bank's owner has spent their cap since then.
     capped_for_bank: str = ""
+    #: Dotted path of ``f(bank id) -> Collection[str]``: the authors who may state as a fact what others act on.
+    trusted_authors: str = ""
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: the banks a staff member may see in the admin.
     banks_for_user: str = ""
-    #: The PostgreSQL role that web and workers connect as; with it row-level security keeps banks apart.
+    #: The PostgreSQL role that web and workers connect as. If set, row-level security isolates the banks.
     row_security_role: str = ""
     #: Dotted path of ``f(bank_id, kind, ids)``, called in the transaction in which memory changes: see ``hooks``.
     on_change: str = ""
@@ -89,7 +96,7 @@ class Conf:
 
 
 def secret_keys() -> tuple[str, ...]:
-    """The site's secret key, then the earlier ones: what was hashed with one of these is still recognised."""
+    """The site's secret key, then its fallbacks, so that hashes made with an earlier key are still recognised."""
     return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
 
 
@@ -103,7 +110,7 @@ def current() -> Conf:
 
 
 def numeric_settings() -> list[tuple[str, int | float]]:
-    """Every numeric setting with its default: these may be set in the environment."""
+    """Every numeric setting with its default; these may be set by environment variables."""
     defaults = Conf()
     return [
         (name, value) for name in sorted(SETTING_NAMES) if isinstance(value := getattr(defaults, name), int | float)

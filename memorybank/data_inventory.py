@@ -1,7 +1,7 @@
 """Which tables hold people's words, and what erasing, retention, export and docs/privacy.md do with each.
 
-Erasing, receipts, exports and the page use them in this order. Another app registers its own tables. A test fails for a
-model with a text column that is neither here nor in ``NO_WORDS``.
+Erasure, receipts, exports and docs/privacy.md list the tables in this order. Other apps add their tables with
+:func:`register`. A test fails if a model with a text column is in neither ``TABLES`` nor ``NO_WORDS``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.utils.functional import Promise
 from django.utils.translation import ngettext_lazy
 
 from memorybank.models import (
+    AnswerRating,
     AuditLog,
     Bank,
     BlockLineVersion,
@@ -40,12 +41,12 @@ from memorybank.models import (
 )
 from memorybank.models.public_id import PublicIdKey
 
-#: Outputs that are removed from memory: chat → id → sequence.
+#: Outputs that are removed from memory: chat id → output id → sequence.
 OutputsByChat = Mapping[int, Mapping[int, int]]
 
 
 class Erasing(Enum):
-    """What erasing does with a row that holds the erased words."""
+    """What an erasure does with a row that contains erased text."""
 
     DELETE = "delete"
     REWRITE = "rewrite"
@@ -54,7 +55,7 @@ class Erasing(Enum):
 
 
 class Age(Enum):
-    """Which of a bank's two maximum ages."""
+    """The bank setting with the maximum age of a row."""
 
     TURNS = "keep_turns_days"
     MEMORY = "keep_memory_days"
@@ -71,7 +72,7 @@ class PrivacyRow:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """Rows whose column ``time`` is older than an age are deleted; with ``blank``, only these columns are emptied."""
+    """Retention rule: delete rows whose column ``time`` is older than ``age``, or only reset the ``blank`` columns."""
 
     age: Age
     time: str
@@ -85,8 +86,8 @@ class StoredTable:
     """A table that holds people's words, in the columns ``words``.
 
     ``bank`` is the lookup from a row to its bank, through a chat or turn if the words belong to one; "" if they belong
-    to no bank. ``drop`` deletes rows that are derived from turns of these chats; without it rows are deleted with their
-    turn by foreign key, or ``erasure.cascade`` checks them one by one.
+    to no bank. ``drop`` deletes (or blanks) the rows derived from erased outputs and returns their number. Without
+    ``drop``, rows are deleted with their turn by foreign key, or ``erasure.cascade`` checks them one by one.
     """
 
     model: type[Model]
@@ -94,38 +95,38 @@ class StoredTable:
     bank: str
     erasing: Erasing
     privacy: PrivacyRow
-    #: The counts of a receipt, with their labels.
+    #: The counts that a receipt shows for this table: name → label.
     counts: Mapping[str, Promise] = field(default_factory=dict)
     drop: Callable[[Bank, OutputsByChat], int] | None = None
-    #: What retention deletes by a row's own time. Facts and checkpoints expire with their sources.
+    #: Retention rules that use the row's own time. Facts and checkpoints expire with their sources instead.
     expiries: tuple[Expiry, ...] = ()
-    #: The ``type`` of its rows in an export, and their fields there: name → column.
+    #: The ``type`` of its rows in an export, and the exported fields: name → column.
     section: str = ""
     exported: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, bank: Bank) -> QuerySet[Any]:
-        """Its rows of one bank."""
+        """The rows that belong to ``bank``."""
         rows = self.model._default_manager
         return rows.filter(**{self.bank: bank.pk}) if self.bank else rows.none()
 
 
 def _same(names: str) -> dict[str, str]:
-    """Columns that an export calls by their own names."""
+    """Map each column to itself: an export uses the same name."""
     return {name: name for name in names.split()}
 
 
-SETTINGS = PrivacyRow(
+SETTINGS_ROW = PrivacyRow(
     "what the project's memory should be about (`focus`)", "as written", "changed, or the project is deleted"
 )
-RECORDS = PrivacyRow(
+RECORDS_ROW = PrivacyRow(
     "receipts of erasures, the audit log, the ledger of model calls, jobs",
     "counts, times, account names; never chat text",
     "the project is deleted",
 )
-REQUESTS = PrivacyRow(
+REQUESTS_ROW = PrivacyRow(
     "who opted out, and requests to forget", "account names and ids of turns", "the project is deleted"
 )
-INDEX = PrivacyRow(
+INDEX_ROW = PrivacyRow(
     "the search index and, with an embedding model, vectors of turns",
     "masked; words as keyed hashes",
     "the turn or its memory is deleted",
@@ -137,7 +138,7 @@ TABLES = [
         ("focus",),
         "pk",
         Erasing.KEEP,
-        SETTINGS,
+        SETTINGS_ROW,
         section="bank",
         exported=_same("enabled max_tokens idle_minutes timezone focus redact_personal"),
     ),
@@ -212,7 +213,7 @@ TABLES = [
         ("words", "lines"),
         "bank",
         Erasing.REBUILD,
-        INDEX,
+        INDEX_ROW,
         counts={"documents": ngettext_lazy("search entry", "search entries")},
         expiries=(Expiry(Age.TURNS, "output__created_at"), Expiry(Age.MEMORY, "said_at", "documents")),
     ),
@@ -221,7 +222,7 @@ TABLES = [
         ("vector",),
         "bank",
         Erasing.REBUILD,
-        INDEX,
+        INDEX_ROW,
         counts={"vectors": ngettext_lazy("vector", "vectors")},
     ),
     StoredTable(
@@ -287,10 +288,10 @@ TABLES = [
         Erasing.DELETE,
         PrivacyRow("whom a private chat is for", "keys of people", "the audience is changed, or the chat is erased"),
     ),
-    StoredTable(OptOut, ("author",), "bank", Erasing.KEEP, REQUESTS),
-    StoredTable(ErasureRequest, ("author", "closed_by"), "bank", Erasing.KEEP, REQUESTS),
-    StoredTable(Erasure, ("asked_by", "subject"), "bank", Erasing.KEEP, RECORDS),
-    StoredTable(Event, ("actor", "detail"), "bank", Erasing.KEEP, RECORDS),
+    StoredTable(OptOut, ("author",), "bank", Erasing.KEEP, REQUESTS_ROW),
+    StoredTable(ErasureRequest, ("author", "closed_by"), "bank", Erasing.KEEP, REQUESTS_ROW),
+    StoredTable(Erasure, ("asked_by", "subject"), "bank", Erasing.KEEP, RECORDS_ROW),
+    StoredTable(Event, ("actor", "detail"), "bank", Erasing.KEEP, RECORDS_ROW),
     StoredTable(
         LLMCall,
         ("error",),
@@ -304,10 +305,24 @@ TABLES = [
         drop=lambda bank, _outputs: LLMCall.objects.filter(bank=bank).exclude(error="").update(error=""),
         expiries=(Expiry(Age.TURNS, "at", blank={"error": ""}),),
     ),
-    StoredTable(Job, ("asked_by",), "bank", Erasing.KEEP, RECORDS),
+    StoredTable(
+        AnswerRating,
+        ("person",),
+        "output__chat__bank",
+        Erasing.DELETE,
+        PrivacyRow(
+            "ratings of answers: who found which answer helpful",
+            "account names, and the name of the model",
+            "taken back, the person's words or the turn are erased, or older than the project keeps turns",
+        ),
+        expiries=(Expiry(Age.TURNS, "at"),),
+        section="rating",
+        exported=_same("output_id person helpful model at"),
+    ),
+    StoredTable(Job, ("asked_by",), "bank", Erasing.KEEP, RECORDS_ROW),
 ]
 
-#: Models with text columns that hold no words of people, because of this.
+#: Models whose text columns contain no people's words, each with what they contain instead.
 NO_WORDS: dict[type[Model], str] = {
     Entry: "a granularity and the name of a model; its words are its facts",
     LLMEndpoint: "a hash of settings, and the provider's error without what it was sent",
@@ -317,6 +332,6 @@ NO_WORDS: dict[type[Model], str] = {
 
 
 def register(tables: Iterable[StoredTable], no_words: Mapping[type[Model], str]) -> None:
-    """Add the tables of another app: they are erased, expired, exported and described like ours."""
+    """Add the tables of another app, to be erased, expired, exported and documented like the built-in ones."""
     TABLES.extend(tables)
     NO_WORDS.update(no_words)

@@ -1,11 +1,11 @@
-"""The app's exceptions; the class says whether to try again."""
+"""The app's exceptions, whose class tells a caller whether a retry can succeed."""
 
 import re
 from traceback import format_tb
 
 
 class MemoryBankError(Exception):
-    """Base class: everything this app refuses or fails at, with a message for people."""
+    """Base class of the app's exceptions, with messages for people."""
 
 
 class InvalidInput(MemoryBankError, ValueError):
@@ -21,11 +21,11 @@ class NotRemembered(MemoryBankError):
 
 
 class AppendOnly(MemoryBankError):
-    """Somebody tried to change or delete a row of an audit log."""
+    """An attempt to change or delete a row of an audit log."""
 
 
 class OutdatedWork(MemoryBankError):
-    """The state changed during the work (lease lost, epoch raised, entry absorbed): write nothing."""
+    """The state changed during the work (lease lost, epoch raised, entry absorbed), so nothing may be written."""
 
 
 class LLMError(MemoryBankError):
@@ -38,7 +38,7 @@ class LLMError(MemoryBankError):
 
 
 class LLMUnavailable(LLMError):
-    """An outage, a time-out or a rate limit. Try again later, with all calls to this endpoint.
+    """An outage, a timeout or a rate limit: delay all calls to this endpoint, then retry.
 
     ``retry_after`` is the provider's Retry-After in seconds, if it sent one.
     """
@@ -51,7 +51,7 @@ class LLMUnavailable(LLMError):
 
 
 class LLMMisconfigured(LLMError):
-    """Wrong key, model or address (401, 403, 404): it fails until an operator acts."""
+    """Wrong key, model or address (401, 403, 404): calls fail until an operator corrects the configuration."""
 
     outcome = "misconfigured"
 
@@ -61,34 +61,34 @@ class LLMRejected(LLMError):
 
 
 class LLMTooLong(LLMRejected):
-    """The prompt exceeds the model's context window: a shorter one may be answered."""
+    """The prompt exceeds the model's context window; a shorter prompt may succeed."""
 
 
 class UnusableAnswer(LLMRejected):
-    """The model answered, but no line of the answer may be kept. The call was still paid for."""
+    """The model answered, but no line of the answer passed validation. The call still costs money."""
 
     outcome = "unusable"
 
 
 class NotCompacted(MemoryBankError):
-    """A chat was not compacted and is unchanged; the message says why, with its tokens."""
+    """A chat was not compacted and is unchanged; the message gives the reason and the token counts."""
 
 
 class NothingToCompact(NotCompacted):
-    """There is nothing to compact: no failure, and worth another attempt after more turns."""
+    """There is nothing to compact yet, which is no failure: retry after more turns."""
 
 
 def describe(error: LLMError) -> str:
-    """For the log: the kind of failure with its HTTP status, without the provider's words, which may quote a chat."""
+    """For the log: the exception class and HTTP status, without the provider's message, which may quote a chat."""
     status = re.match(r"HTTP \d{3}", str(error))
     return f"{type(error).__name__}{f' ({status[0]})' if status else ''}"
 
 
 def public_message(error: Exception) -> str:
-    """For people and for the database: there was an error, without its text, which may be chat text."""
+    """For users and the database: the error's type without its message, which may contain chat text."""
     return f"Unexpected {type(error).__name__}: see the log."
 
 
 def log_message(error: Exception) -> str:
-    """For the log: the type and traceback of the error without its text, which may be chat text."""
+    """For the log: the error's type and traceback without its message, which may contain chat text."""
     return f"unexpected {type(error).__name__}\n{''.join(format_tb(error.__traceback__))}"

@@ -1,7 +1,7 @@
-"""Tell the outer application that memory changed, and have a task started, by the functions that its settings name."""
+"""Call the outer application through its settings: report a change, start a task, ask whose word counts."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 from django.db import transaction
@@ -13,32 +13,39 @@ logger = logging.getLogger(__name__)
 
 
 class Change(StrEnum):
-    """What happened, and what the ids are that it comes with."""
+    """The kind of a change; each comment names the objects whose ids ``on_change`` receives."""
 
-    #: A summary was written or extended: entries.
+    #: Entries: a summary was written or extended.
     ENTRY_WRITTEN = "entry.written"
-    #: A line was quarantined until a person reviews it: facts.
+    #: Facts: a line was quarantined until a person reviews it.
     LINE_HELD_BACK = "line.held_back"
-    #: Something was erased: receipts.
+    #: Receipts: something was erased.
     ERASED = "memory.erased"
-    #: A chat's own content failed repeatedly: chats.
+    #: Chats: summarising a chat failed repeatedly because of its content.
     CHAT_PARKED = "chat.parked"
-    #: Somebody asked in a chat to have something forgotten, and the owners decide: requests.
+    #: Erasure requests: a person asked in a chat to have something erased; the owners decide.
     ERASURE_REQUESTED = "erasure.requested"
-    #: A bank has spent most of its monthly cap, or all of it: banks.
+    #: Banks: a bank has spent most (CAP_NEAR) or all (CAP_REACHED) of its monthly cap.
     CAP_NEAR = "cap.near"
     CAP_REACHED = "cap.reached"
 
 
 def notify(bank_id: int, change: Change, ids: Sequence[int]) -> None:
-    """Call the application in the caller's transaction, so that what it writes is written with the change or not."""
+    """Call ``on_change`` in the caller's transaction, so that its writes commit or roll back with the change."""
     path = conf.current().on_change
     if path and ids:
         import_string(path)(bank_id, change, ids)
 
 
+def trusted_authors(bank_id: int) -> Collection[str]:
+    """The authors of a bank who may state as a fact what other people act on; without the setting, nobody."""
+    path = conf.current().trusted_authors
+    authors: Collection[str] = import_string(path)(bank_id) if path else ()
+    return authors
+
+
 def send_task(name: str) -> None:
-    """Send a task's message after the transaction. If it cannot be sent, the next sweep finds the work."""
+    """Send a task's message once the transaction commits. If sending fails, the next sweep finds the work."""
     if path := conf.current().send_task:
         transaction.on_commit(lambda: _send(path, name))
 
@@ -46,5 +53,5 @@ def send_task(name: str) -> None:
 def _send(path: str, name: str) -> None:
     try:
         import_string(path)(name)
-    except Exception as error:  # each broker has its own errors
+    except Exception as error:  # every broker library raises its own exceptions
         logger.warning("%s was not sent: %s", name, type(error).__name__)

@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy
 def translate_models(app: AppConfig) -> None:
     """Make names, help texts and choices of an app's models lazy translations.
 
-    A field is named by its attribute. Writing each name again beside its field would be no better than this, and would
-    add a migration for every one. Migrations keep the English.
+    Fields keep the names that Django derives from their attributes: writing a ``gettext_lazy`` name at each field would
+    repeat them and add migrations. Migrations keep the English names.
     """
     for model in app.get_models():
         opts: Any = model._meta

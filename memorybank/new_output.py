@@ -1,4 +1,4 @@
-"""A new output, and the result of its attempt: plain values, validated before anything is stored."""
+"""A new output, and the result of an attempt to answer it: plain values, validated before anything is stored."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -10,15 +10,17 @@ from typing import Any
 from django.utils import timezone
 
 from memorybank.core import messages
+from memorybank.core.quotes import NO_QUOTES, Quotes
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Output
 
 MAX_TEXT_CHARACTERS = 1_000_000
 MAX_KEY_CHARACTERS = 200
-#: Clocks differ; a turn may be this far ahead of ours.
+#: A turn's time may be this far in the future, because clocks differ.
 MAX_CLOCK_SKEW = timedelta(minutes=5)
-#: Short texts that may be missing.
+#: Limits of metadata: number of entries, and characters of a name and of a value.
 MAX_METADATA_ENTRIES, MAX_METADATA_NAME, MAX_METADATA_VALUE = 16, 64, 500
+#: Optional short texts.
 OPTIONAL_NAMES = ("key", "said_by", "answered_by")
 STATUSES: list[str] = Output.Status.values
 
@@ -27,12 +29,11 @@ STATUSES: list[str] = Output.Status.values
 class NewOutput:
     """An output to be recorded. Texts have at most ``MAX_TEXT_CHARACTERS``, keys and names ``MAX_KEY_CHARACTERS``.
 
-    ``said_by`` and ``answered_by`` are for transcripts of talk between people: whom the author quotes, and who spoke in
-    the model's place. The recording caller vouches for them; a text never says who speaks. ``replaces`` are the ids of
-    outputs of the chat that are set aside as soon as this one is answered. ``metadata`` are labels of the application.
-    ``private`` and ``readers`` say whom a chat is for that this output begins; without them the bank's default does. An
-    existing chat stays as it is. ``begun_by`` identifies the program that begins a chat. ``private_words`` are those
-    that the answer quotes from memory that not everybody may read.
+    ``said_by`` and ``answered_by`` are for transcripts of conversations between people: the speaker whom the author
+    quotes, and the speaker who answered instead of the model. The caller is responsible for them; they are never parsed
+    from text. ``replaces`` are ids of outputs of the chat that are set aside once this one is answered. ``metadata``
+    are the application's labels. ``private`` (None: the bank's default), ``readers`` and ``begun_by``, the program,
+    apply only if this output begins a chat. ``quotes`` is what the answer repeats from the memory in its prompt.
     """
 
     chat_key: str
@@ -51,14 +52,14 @@ class NewOutput:
     private: bool | None = None
     readers: Sequence[str] = ()
     begun_by: str = ""
-    private_words: Collection[str] = ()
+    quotes: Quotes = NO_QUOTES
 
     def people(self, *, private: bool) -> set[str]:
-        """Whom a chat is for that this output begins, where new chats are ``private`` or not; empty: not said."""
+        """The readers of a chat that this output begins, empty if it is public; ``private`` is the bank's default."""
         return set(self.readers) if (private if self.private is None else self.private) else set()
 
     def is_for(self, people: Collection[str]) -> bool:
-        """Whether it may go into a chat for these people: one of them records it."""
+        """Whether one of its readers is among ``people``, the readers of a private chat."""
         return not set(self.readers).isdisjoint(people)
 
     def require_valid(self, now: datetime) -> None:
@@ -99,7 +100,7 @@ class NewOutput:
             raise InvalidInput("created_at: must be a time.")
         if timezone.is_naive(self.created_at):
             raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
-        if self.created_at.year < 1970:  # no chat is older, and the calendar's first days overflow
+        if self.created_at.year < 1970:  # no chat is older, and dates near year 1 overflow
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
         if self.created_at > now + MAX_CLOCK_SKEW:
             raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
@@ -107,9 +108,9 @@ class NewOutput:
 
 @dataclass(frozen=True, slots=True)
 class AttemptResult:
-    """The result of an attempt. ``title`` is for a chat that has none; ``error`` says why there is no answer.
+    """The result of an attempt to answer. ``error`` says why there is no answer.
 
-    ``messages`` were exchanged between question and answer.
+    ``title`` is used if the chat has none. ``messages`` are those between question and answer, such as tool calls.
     """
 
     status: str = Output.Status.OK
@@ -117,16 +118,16 @@ class AttemptResult:
     error: str = ""
     title: str = ""
     messages: Sequence[Any] = ()
-    private_words: Collection[str] = ()
+    quotes: Quotes = NO_QUOTES
 
     def require_valid(self) -> None:
-        """Raise :class:`InvalidInput` unless this ends an attempt."""
+        """Raise :class:`InvalidInput` if the status is unknown or pending."""
         if self.status not in STATUSES or self.status == Output.Status.PENDING:
             raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
 
 
 def require_metadata(metadata: object) -> None:
-    """Raise :class:`InvalidInput` unless these are a few labels: short names with a text, number, boolean or null."""
+    """Raise :class:`InvalidInput` unless ``metadata`` maps a few short names to texts, numbers, booleans or null."""
     if not isinstance(metadata, Mapping) or len(metadata) > MAX_METADATA_ENTRIES:
         raise InvalidInput(f"metadata: must be an object of at most {MAX_METADATA_ENTRIES} entries.")
     for name, value in metadata.items():
@@ -141,7 +142,7 @@ def require_metadata(metadata: object) -> None:
 
 
 def as_json(messages: Sequence[Any]) -> str:
-    """Messages as JSON; raises :class:`InvalidInput` if that is impossible."""
+    """Serialise messages as JSON; raise :class:`InvalidInput` if JSON cannot represent them."""
     try:
         return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -149,5 +150,5 @@ def as_json(messages: Sequence[Any]) -> str:
 
 
 def storable(text: str) -> str:
-    """The text as every database can store it: no NUL, no lone surrogate."""
+    """Replace NUL characters and lone surrogates, which not every database can store."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,9 +1,10 @@
-"""Celery tasks: sweep, work, index, expire. The database says what is due, so a lost message costs only a minute."""
+"""Celery tasks: sweep, work, index, expire. The database records what is due: a lost message costs only a minute."""
 
 import mmap
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import datetime, timedelta
 from typing import Any, cast
 
@@ -14,26 +15,25 @@ from django.db import connections
 from django.utils import timezone
 
 from memorybank import bank_scope, conf, llm, worker
-from memorybank.indexing import document_writer, embedding
 from memorybank.language import tokens
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.gate import ModelGate
-from memorybank.models import Bank, BankDay, Sweep
+from memorybank.models import BankDay, Sweep
 from memorybank.safety.redaction import redact
 from memorybank.writing import work_queue
 
-# A task ends after this time, so that other messages get a turn; it has sent its own message again.
+# A task ends after this time, so that other tasks can run; it has already sent the message for its continuation.
 MAX_TASK_SECONDS = 10
-#: Python's switch interval: a thread that waited for the database or the model need not wait 5 ms more each time.
+#: Python's thread switch interval. With the default, a thread may wait another 5 ms after each I/O wait.
 THREAD_SWITCH_SECONDS = 0.0005
 
-#: Whether the worker is shutting down; in memory shared by its child processes.
+#: Whether the worker is shutting down. Stored in memory that its child processes share.
 _shutdown_flag = mmap.mmap(-1, 1)
 
 
 @worker_init.connect
 def _preload(**_: Any) -> None:
-    """Load what takes seconds to load before the worker forks: once, and shared by its processes."""
+    """Load slow modules and models before the worker forks, so that its processes share them."""
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     redact("")
     tokens.count("", conf.current().encoding)
@@ -49,27 +49,30 @@ def _note_shutdown(**_: Any) -> None:
 @shared_task(bind=True)
 @bank_scope.every_bank()
 def sweep(self: "Task[Any, Any]") -> None:
-    """Start a worker if anything is due. Harmless if it runs twice at once: leases decide who does the work."""
+    """Send a message for each kind of work that is due. Sweeps may overlap: leases prevent double work."""
     now = timezone.now()
     Sweep.objects.note(now)
-    BankDay.objects.note_due(now)
-    budget_cap.resume_below_cap(now)
+    due = work_queue.look(now)
+    if due.capped and budget_cap.resume_below_cap(now):
+        due = work_queue.look(now)
     expires = max(_expiry(self), now + _sweep_interval())
-    if Bank.objects.expiring(now).exists():
+    if due.expiring:
         expire.apply_async((), expires=expires)
-    if document_writer.due() or embedding.is_due():
+    if due.unindexed or due.unembedded:
         index.apply_async((), expires=expires)
-    if work_queue.has_work(now):
+    if due.chats:
+        BankDay.objects.note_due(now)
+    if (due.chats and work_queue.line_up(now)) or due.banks:
         work.apply_async((), expires=expires)
 
 
 @shared_task(bind=True)
 @bank_scope.every_bank()
 def work(self: "Task[Any, Any]") -> None:
-    """Do one work item after another, until nothing is due or other messages should have a turn.
+    """Do one work item after another, until nothing is due or ``MAX_TASK_SECONDS`` have passed.
 
-    A worker that finds work first sends the message again, for an idle worker. So all workers are busy while there is
-    work, and at most one message of each sweep waits: it expires when the sweep's does.
+    A task that finds work first sends its message again, for an idle worker. So all workers are busy while there is
+    work, and at most one message per sweep is waiting. It expires at the same time as the sweep's own message.
     """
     until = time.monotonic() + MAX_TASK_SECONDS
     gate = ModelGate(patience=conf.current().lease_seconds / 10, ends=_is_shutting_down)
@@ -80,14 +83,14 @@ def work(self: "Task[Any, Any]") -> None:
     work.apply_async((), expires=_expiry(self))
     has_model = bool(llm.get("summary")) and not self.request.is_eager  # a second thread works while the model answers
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside") as pool:
-        beside = pool.submit(_work_beside, gate, until) if has_model else None
+        beside = pool.submit(copy_context().run, _work_beside, gate, until) if has_model else None
         is_done = _work_until(loop, gate, item, until)
     if (beside and beside.result()) or is_done:
         _schedule_consolidation()
 
 
 def _work_until(loop: worker.WorkLoop, gate: ModelGate, item: worker.WorkItem | None, until: float) -> bool:
-    """Do the item and the ones after it; whether something was done and nothing is left to do."""
+    """Do this and further items; return whether any was done and none is left (or the worker shuts down)."""
     done = False
     while item and time.monotonic() < until and not gate.is_shut():
         loop.do(item, now=timezone.now())
@@ -113,30 +116,30 @@ def _is_shutting_down() -> bool:
 @shared_task
 @bank_scope.every_bank()
 def index() -> None:
-    """Index the pending turns, and embed them if there is a model. If two run at once, one does the work."""
+    """Index the pending turns, and embed them if there is a model. Of concurrent runs, only one does the work."""
     worker.index(now=timezone.now())
 
 
 @shared_task
 @bank_scope.every_bank()
 def expire() -> None:
-    """Delete what has passed its retention period. If two run at once, one does the work."""
+    """Delete data that has passed its retention period. Of concurrent runs, only one does the work."""
     worker.expire(now=timezone.now())
 
 
 def _expiry(task: "Task[Any, Any]") -> datetime:
-    """When the message of ``task`` expires, and with it the messages it sends."""
+    """When the message of ``task`` expires, and with it the messages that the task sends."""
     expires = cast("str | datetime | None", task.request.expires)  # its declared type is wrong
     return maybe_iso8601(expires) or timezone.now() + _sweep_interval()
 
 
 def _sweep_interval() -> timedelta:
-    """The time between sweeps. A message that no worker took by then is dropped: the next sweep sends it again."""
+    """The time between sweeps. Messages expire after it, because the next sweep sends them again."""
     return timedelta(seconds=conf.current().sweep_seconds)
 
 
 def _schedule_consolidation() -> None:
-    """Schedule the banks that still have to rest, now that nothing else is due."""
+    """Schedule the banks that were consolidated too recently; called when nothing else is due."""
     wait = work_queue.seconds_until_rested(timezone.now())
     if wait is not None:
         work.apply_async((), countdown=wait, expires=wait + conf.current().sweep_seconds)

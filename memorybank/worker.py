@@ -1,4 +1,4 @@
-"""Do due work: everything in the foreground, or item by item as a worker does."""
+"""Execute due work: all of it in the foreground (``run``), or item by item in a worker (``WorkLoop``)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from memorybank.core.reports import RunReport
 from memorybank.erasure import retention
 from memorybank.exceptions import LLMError, LLMRejected, log_message
 from memorybank.indexing import block_writer, document_writer, embedding
+from memorybank.llm import tracing
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls import gate as slot
 from memorybank.model_calls.gate import ModelGate
-from memorybank.models import Bank, BankDay, Chat, Job, LLMCall, Sweep
+from memorybank.models import Bank, BankDay, Chat, LLMCall, Sweep
 from memorybank.writing import jobs, rollup, summarising, work_queue
 
 logger = logging.getLogger(__name__)
 
-#: A worker with due chats consolidates a bank at most this often in between, however many have changed: else it would
-#: do little else when many banks are busy.
+#: Minimum time between two consolidations by a worker while chats are due. Without it, a worker would do little but
+#: consolidate when many banks are busy.
 MIN_CONSOLIDATION_INTERVAL = timedelta(seconds=2)
 
 
 def consolidate(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
     """Roll up the due periods of a bank, then store its block, even if the model failed halfway.
 
-    Does nothing (0) if another worker was faster, or, unless ``at_once``, if the bank must rest.
+    Returns the number of digests written. Returns 0 and does nothing if another worker was faster, or, unless
+    ``at_once``, if the bank was consolidated less than ``refresh_seconds`` ago.
     """
     with bank_scope.inside(bank_id):
         return _consolidate_inside(bank_id, now, at_once=at_once)
@@ -47,7 +49,7 @@ def _consolidate_inside(bank_id: int, now: datetime, *, at_once: bool) -> int:
         rolled_up = rollup.roll_up(bank_id, now=now)
     finally:
         block_writer.refresh(bank_id, now=now)
-    jobs.update_progress(Job.objects.filter(bank=bank_id), now, consolidated=True)
+    jobs.after_consolidation(bank_id, now)
     return rolled_up
 
 
@@ -68,9 +70,9 @@ def run(
     now: datetime | None = None,
     progress: Callable[[RunReport], None] | None = None,
 ) -> RunReport:
-    """Do in the foreground what beat and workers do, for one bank or all: one sweep, or until nothing is due.
+    """Do the work of beat and the workers in the foreground, for one bank or all: one sweep, or until nothing is due.
 
-    Without ``now`` it counts as a sweep like beat's, and is recorded as one.
+    Without ``now`` and ``bank`` it is recorded as a sweep, like those that beat starts.
     """
     if now is None:
         now = timezone.now()
@@ -84,7 +86,7 @@ def run(
 
 
 def run_due(*, now: datetime) -> RunReport:
-    """Like :func:`run` until nothing is due; two queries if nothing is."""
+    """Like :func:`run` with ``until_idle``, but cheap if nothing is due."""
     if Chat.objects.due(now).exists() or Bank.objects.compressible(now).exists():
         return run(until_idle=True, now=now)
     return RunReport(parked=Chat.objects.parked().count())
@@ -103,13 +105,13 @@ class WorkLoop:
     """One thread of a worker: it does one work item after another until nothing is due."""
 
     gate: ModelGate | None = None  # shared by the threads of a worker
-    consolidates: bool = True  # also banks, between chats; one thread of a worker does
+    consolidates: bool = True  # whether to consolidate banks between chats; one thread of a worker does
     report: RunReport = field(default_factory=RunReport)
     futile: set[int] = field(default_factory=set)
     banks_checked_at: datetime | None = None
 
     def next(self, now: datetime) -> WorkItem | None:
-        """The next work item, not claimed yet: chats with a bank in between, and banks when no chat is due."""
+        """The next work item, not claimed yet: a chat, now and then a bank, and banks only once no chat is due."""
         checked = self.banks_checked_at
         if self.consolidates and (not checked or not timedelta() <= now - checked < MIN_CONSOLIDATION_INTERVAL):
             self.banks_checked_at = now
@@ -121,7 +123,7 @@ class WorkLoop:
         return WorkItem(bank_id=bank_id) if bank_id else None
 
     def do(self, item: WorkItem, *, now: datetime) -> None:
-        """Do the item, unless another worker has taken it. Never raises for one chat or bank."""
+        """Do the item, unless another worker has taken it. Failures are logged and reported, not raised."""
         with slot.use_gate(self.gate):
             if item.chat_id:
                 _summarise(self.report, item.chat_id, now, self.futile)
@@ -130,7 +132,7 @@ class WorkLoop:
 
 
 def _sweep(report: RunReport, now: datetime, bank: Bank | None, progress: Callable[[RunReport], None] | None) -> bool:
-    """One round; whether anything came of it (failures make way for other work), so that another is worthwhile."""
+    """Run one sweep; return whether it did or failed at something, so that another sweep may find more work."""
     before = (report.summarised, report.rolled_up, report.failed)
     budget_cap.resume_below_cap(now)
     expire(bank, now=now)
@@ -148,7 +150,7 @@ def _sweep(report: RunReport, now: datetime, bank: Bank | None, progress: Callab
 
 
 def expire(bank: Bank | None = None, *, now: datetime) -> None:
-    """Delete what has passed its retention period, in one bank or all. Never raises for one bank."""
+    """Delete data that has passed its retention period, in one bank or all. Failures are logged, not raised."""
     due = Bank.objects.expiring(now)
     for bank_id in list((due.filter(pk=bank.pk) if bank else due).values_list("pk", flat=True)):
         try:
@@ -159,7 +161,7 @@ def expire(bank: Bank | None = None, *, now: datetime) -> None:
 
 
 def index(bank: Bank | None = None, *, now: datetime, report: RunReport | None = None) -> int:
-    """Index the pending turns and embed them if there is a model; return how many. Never raises for one chat."""
+    """Index the pending turns, and embed them if there is a model; return how many. Failures are logged, not raised."""
     done = 0
     for chat_id in document_writer.due(bank):
         try:
@@ -176,9 +178,11 @@ def index(bank: Bank | None = None, *, now: datetime, report: RunReport | None =
 
 
 def _summarise(report: RunReport, chat_id: int, now: datetime, futile: set[int]) -> None:
-    """Summarise one chat. It is ``futile`` to retry it in this run if the result gives no new due time."""
+    """Summarise one chat. If it would stay due unchanged, add it to ``futile``, so that this run skips it."""
     try:
-        if summarising.summarise_chat(chat_id, now=now):
+        with tracing.span("summarise", chat=chat_id):
+            leaf = summarising.summarise_chat(chat_id, now=now)
+        if leaf:
             report.summarised += 1
         else:
             futile.add(chat_id)
@@ -192,12 +196,13 @@ def _summarise(report: RunReport, chat_id: int, now: datetime, futile: set[int])
         report.failed += 1
         futile.add(chat_id)
         logger.error("chat %s: %s", chat_id, log_message(error))
-    jobs.update_progress(Job.objects.filter(bank__chats=chat_id), now)
+    jobs.after_chat(chat_id, now)
 
 
 def _consolidate(report: RunReport, bank_id: int, now: datetime, *, at_once: bool = True) -> None:
     try:
-        report.rolled_up += consolidate(bank_id, now=now, at_once=at_once)
+        with tracing.span("consolidate", bank=bank_id):
+            report.rolled_up += consolidate(bank_id, now=now, at_once=at_once)
     except LLMError as error:
         report.failed += 1
         logger.warning("bank %s: roll-up waits: %s", bank_id, error)
@@ -207,12 +212,12 @@ def _consolidate(report: RunReport, bank_id: int, now: datetime, *, at_once: boo
 
 
 def _last_call_id() -> int:
-    """Where the ledger ends now."""
+    """The id of the newest call in the ledger; 0 if it is empty."""
     return LLMCall.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
 def _complete_report(report: RunReport, started: float, first_call: int, bank: Bank | None, now: datetime) -> RunReport:
-    """The report with its costs, and with what is left to do."""
+    """Add costs, duration and remaining work to the report."""
     _add_costs(report, first_call, bank)
     chats = Chat.objects.filter(bank=bank) if bank else Chat.objects.all()
     report.parked, report.due = chats.parked().count(), chats.due(now).count()

@@ -1,1 +1,1 @@
-"""Tenants, members, projects, and the doors to their memory: the only place where rights exist."""
+"""Tenants, members, projects, and all interfaces to their memory. Only this app knows roles and permissions."""

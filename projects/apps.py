@@ -12,6 +12,6 @@ class ProjectsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from memorybank import services  # which may be imported once all models are there
+        from memorybank import services  # it can only be imported after all models are loaded
 
         services.translate_models(self)

@@ -1,1 +1,1 @@
-"""What every request passes through, outermost first: limits, request ids, security headers, the gateway, languages."""
+"""ASGI and Django middleware: tracing, CORS, limits, the gateway, request ids, security headers, languages."""

@@ -1,11 +1,11 @@
-"""Compress pages and JSON. Streams are left alone: compressed, their words would wait for one another."""
+"""Compress pages and JSON, but no streams: compression would buffer and delay their words."""
 
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 
 class Compression(GZipMiddleware):
-    """Django's, which also adds random bytes against attacks on compressed secrets (BREACH)."""
+    """Django's middleware, which also adds random bytes against attacks on compressed secrets (BREACH)."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """The response, compressed if that makes it smaller."""

@@ -1,4 +1,4 @@
-"""ASGI middleware that lets pages of other sites call the addresses for programs, if their origin is listed."""
+"""ASGI middleware that lets pages of the origins in ``API_CORS_ORIGINS`` call the API, the gateway and MCP."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from config.middleware.request_limits import KEY_PREFIXES, Application, Message,
 
 PREFLIGHT_HEADERS = [
     (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
-    (b"access-control-allow-headers", b"authorization, *"),  # the star does not include it
+    (b"access-control-allow-headers", b"authorization, *"),  # * does not include authorization
     (b"access-control-max-age", b"600"),
     (b"content-length", b"0"),
 ]
@@ -22,7 +22,7 @@ class Cors:
         self._application = application
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a preflight, or say in the answer that the page may read it."""
+        """Answer a preflight request, or add CORS headers to the response."""
         if not settings.API_CORS_ORIGINS or not scope["path"].startswith(KEY_PREFIXES):
             await self._application(scope, receive, send)
             return

@@ -5,7 +5,7 @@ from django.http import HttpRequest
 from django.middleware.locale import LocaleMiddleware
 from django.utils import translation
 
-#: What programs read must not depend on the language of the machine.
+#: Responses to programs must not depend on the language preferences of their machine.
 PROGRAM_PREFIXES = ("/api/", "/v1/", "/mcp")
 
 

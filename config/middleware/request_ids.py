@@ -8,9 +8,10 @@ from time import monotonic
 from uuid import uuid4
 
 from django.http import HttpRequest, HttpResponseBase
+from opentelemetry import trace
 
 REQUEST_ID_HEADER = "X-Request-ID"
-#: Of the gateway's answers, where ``X-Request-ID`` is the upstream's.
+#: For responses of the gateway, whose ``X-Request-ID`` comes from the upstream.
 GATEWAY_REQUEST_ID_HEADER = "X-Memory-Request-ID"
 #: Short and without spaces, so that an id cannot forge a log line.
 VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
@@ -23,7 +24,7 @@ current_request_id: ContextVar[str] = ContextVar("request", default="")
 def request_id_middleware(
     answer: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware; must come before all others."""
+    """Assign and return request ids. Must come before all other middleware for pages."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
         name, started = assign_request_id(request), monotonic()
@@ -44,11 +45,14 @@ def assign_request_id(request: HttpRequest) -> str:
 
 
 def log_request(request: HttpRequest, response: HttpResponseBase, started: float) -> None:
-    """One line for each request: method, route, status, and how long the answer took to begin.
+    """Log a line with method, route, status, and the time until the response began; name the span after the route.
 
-    The route and not the path, which may hold a link's secret or a new line.
+    The route is logged instead of the path, which may contain a link's secret or a line break.
     """
     route = request.resolver_match.route if request.resolver_match else "no such address"
+    current = trace.get_current_span()
+    current.update_name(f"{request.method} /{route}")
+    current.set_attribute("http.route", f"/{route}")
     milliseconds = round(1000 * (monotonic() - started))
     logger.info("%s /%s: %s, %s ms", request.method, route, response.status_code, milliseconds)
 

@@ -15,7 +15,7 @@ CONTENT_SECURITY_POLICY = (
 def security_headers_middleware(
     answer: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware; must come after static files, which may be cached."""
+    """Add the headers to pages. Must come after the static files middleware, because static files may be cached."""
 
     def answered(request: HttpRequest) -> HttpResponseBase:
         return add_security_headers(answer(request))

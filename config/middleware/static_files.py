@@ -8,7 +8,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it has no types
-    """WhiteNoise's middleware without its iterators, which Django's ASGI handler warns about. The files are small."""
+    """WhiteNoise without its iterators, about which Django's ASGI handler warns. The files are small."""
 
     @staticmethod
     def serve(static_file: Any, request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Read-only admin pages of memory: what the model gets, from which sources, what waits, and what it cost."""
+"""Read-only admin pages of memory: the block and its sources, pending work, erasures, and costs."""
 
 from . import erasures, memory, work
 

@@ -1,4 +1,4 @@
-"""Addresses of the admin that name rows by their public ids."""
+"""Admin URLs with public ids of rows."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from django.urls import URLPattern, path, register_converter
 
 from memorybank.models import PublicId
 
-ROW = "<path:object_id>"
+ROW_PATH = "<path:object_id>"
 
 
 class RowId(PublicId):
-    """A path converter between a public id and an id as the admin's views take it, as text."""
+    """A path converter from a public id to a primary key as text, which the admin's views expect, and back."""
 
     def to_python(self, value: str) -> Any:
         return str(super().to_python(value))
@@ -25,16 +25,16 @@ register_converter(RowId, "row")
 
 
 class PubliclyAddressed(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Django's own views and links, which are reversed, under addresses with public ids."""
+    """Serves Django's own admin views at URLs with public ids; Django's links follow, because they are reversed."""
 
     def get_urls(self) -> list[URLPattern]:
         return [
-            path(str(url.pattern).replace(ROW, "<row:object_id>"), url.callback, url.default_args, url.name)
+            path(str(url.pattern).replace(ROW_PATH, "<row:object_id>"), url.callback, url.default_args, url.name)
             for url in super().get_urls()
         ]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Without the links beside a choice of rows: the browser would make their addresses of the rows' ids."""
+        """Remove the change and view links next to foreign keys: the browser builds their URLs from primary keys."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         registered = self.admin_site.is_registered(db_field.remote_field.model) if db_field.remote_field else False
         if (

@@ -11,14 +11,14 @@ from django.utils.translation import ngettext
 from memorybank.core.turns import NOTED_FROM
 from memorybank.models import Fact
 
-#: An author with this many quarantined lines is marked.
+#: Authors with at least this many quarantined lines are marked as “quarantined often”.
 MIN_LINES_OFTEN = 3
 
 
 def author_records(facts: Iterable[Fact]) -> list[Fact]:
-    """The facts, each with its ``author_record``; "" for one that is not quarantined. One query, however many.
+    """Add an ``author_record`` to each fact: "" unless the fact is quarantined. One query for all facts.
 
-    What a model noted from an author's turns counts with what they said.
+    Lines that a model noted from an author's turns are counted as the author's.
     """
     rows: list[Any] = list(facts)
     quarantined = [fact for fact in rows if fact.quarantine and fact.speaker]

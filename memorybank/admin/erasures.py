@@ -16,7 +16,7 @@ from .scoping import BankFilter, BankScoped
 
 @admin.register(Erasure)
 class ErasureAdmin(BankScoped):
-    """Receipts: how much was erased, when, by whom. Never what."""
+    """Receipts: how much was erased, when and by whom, but never the erased text."""
 
     list_display = ["at", "of_bank", "kind", "asked_by", "turns", "facts", "epoch"]
     list_filter = [BankFilter, "kind"]
@@ -34,7 +34,7 @@ class ErasureAdmin(BankScoped):
 
 @admin.register(ErasureRequest)
 class ErasureRequestAdmin(BankScoped):
-    """Requests from chats: excluded already, to be erased or restored."""
+    """Erasure requests from chats. Their turns are excluded from memory already; staff erase or restore them."""
 
     list_display = ["state", "asked_at", "author", "turns", "closed_by", "of_bank"]
     list_display_links = ["asked_at"]
@@ -57,7 +57,7 @@ class ErasureRequestAdmin(BankScoped):
 
     @admin.action(description=_("Restore what the selected requests suppressed"), permissions=["decide"])
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """For requests that were not meant, or that must not be granted."""
+        """Reject the requests, because they were made by mistake or must not be granted."""
         actor = request.user.get_username()
         restored = sum(services.restore_asked(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset)
         done = ngettext(

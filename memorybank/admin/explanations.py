@@ -1,4 +1,4 @@
-"""Render the origin of a line of memory as HTML: facts, entries and turns, without private ones."""
+"""Render the sources of a line of memory as HTML: facts, entries and turns, without those of private chats."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +15,7 @@ WITHHELD = _("(rests on a chat that is private now)")
 
 
 def mark_withheld(facts: Iterable[Fact]) -> list[Fact]:
-    """The facts, each with ``withheld``: whether it is from a chat that is private now, or rests on one."""
+    """Add ``withheld`` to each fact: whether it is from, or based on, a chat that is private now."""
     marked: list[Any] = list(facts)
     ids = [fact.pk for fact in marked]
     own = Fact.objects.filter(pk__in=ids, entry__chat__private=True).values_list("pk", flat=True)
@@ -27,7 +27,7 @@ def mark_withheld(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def explanation_html(explanation: services.Explanation) -> SafeString:
-    """The facts that a digest's line rests on, and every turn; none of a chat that is private now."""
+    """The turns behind a line, and for a digest's line also its leaf facts, without chats that are private now."""
     return render_part(
         "why",
         facts=None if explanation.fact.entry.is_leaf else mark_withheld(explanation.facts),

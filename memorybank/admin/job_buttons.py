@@ -19,12 +19,12 @@ from .explanations import render_part
 from .scoping import BankScoped
 
 MAX_JOBS_SHOWN = 4
-#: The page reloads after this while a job is open; a header's value.
+#: Value of the Refresh header: seconds between reloads of the page while a job is open.
 REFRESH_SECONDS = "3"
 
 
 class JobButtonsMixin(BankScoped):
-    """A request only marks the work as due; the next sweep finds it, even after a restart."""
+    """Each button marks work as due and notifies a worker; if the message is lost, the next sweep does the work."""
 
     def get_urls(self) -> list[URLPattern]:
         ask = path("<row:bank>/ask/", self.admin_site.admin_view(self.ask), name="memorybank_bank_ask")
@@ -46,9 +46,8 @@ class JobButtonsMixin(BankScoped):
             raise PermissionDenied
         try:
             job = services.request_job(row, Job.Kind(kind), actor=request.user.get_username())
-            messages.success(
-                request, gettext("%(job)s: requested. The next sweep starts with it.") % {"job": job.get_kind_display()}
-            )
+            text = gettext("%(job)s: requested. A worker begins with it at once.") % {"job": job.get_kind_display()}
+            messages.success(request, text)
         except InvalidInput as error:
             messages.error(request, str(error))
         return redirect(reverse("admin:memorybank_bank_change", args=[bank]))

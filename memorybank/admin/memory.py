@@ -1,11 +1,12 @@
-"""Admin of banks, entries and facts: the memory that models get, and its sources."""
+"""Admin of banks, entries and facts: the memory in models' prompts, and its sources."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
@@ -23,7 +24,7 @@ from .scoping import BankFilter, BankScoped, SetFilter, banks_for, label
 
 @admin.register(Bank)
 class BankAdmin(JobButtonsMixin, BankScoped):
-    """The memory of a bank, exactly as models get it. Settings are changed in the outer application."""
+    """A bank's memory, exactly as in models' prompts. Its settings are changed in the outer application."""
 
     bank_lookup = "pk"
     list_display = ["of_bank", "enabled", "last_error", "size", "timezone"]
@@ -35,7 +36,7 @@ class BankAdmin(JobButtonsMixin, BankScoped):
         return banks.annotate(block_tokens=StoredBlock.current_tokens("pk"))
 
     def render_change_form(self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The heading is the bank's label instead of its id."""
+        """Show the bank's label in the heading instead of its id."""
         return super().render_change_form(request, {**context, "subtitle": label(context["original"])}, *args, **kwargs)
 
     @admin.display(description=_("bank"), ordering="label")
@@ -90,11 +91,14 @@ class EntryAdmin(BankScoped):
     list_filter = [BankFilter, "granularity", "provisional"]
     ordering = ["-period_start", "-pk"]
     fields = ["of_bank", "granularity", "period_start", "turns", "first_at", "last_at", "tokens", "method"]
-    fields += ["provisional", "parent_link", "children_links", "facts_list"]
+    fields += ["dropped_lines", "left_out", "provisional", "parent_link", "children_links", "facts_list"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         shared: Any = super().get_queryset(request)
-        entries: QuerySet[Entry] = shared.visible_to().annotate(fact_total=Count("facts"))
+        # A subquery is counted for the entries of one page, a join for all before the page is chosen.
+        own = Fact.objects.filter(entry=OuterRef("pk")).order_by().values("entry")
+        facts = Coalesce(Subquery(own.annotate(rows=Count("pk")).values("rows")), 0)
+        entries: QuerySet[Entry] = shared.visible_to().annotate(fact_total=facts)
         return entries.select_related("parent").prefetch_related("kept_links")
 
     @admin.display(description=_("turns"), ordering="output_count")
@@ -120,7 +124,7 @@ class EntryAdmin(BankScoped):
 
     @admin.display(description=_("Facts"))
     def facts_list(self, entry: Entry) -> SafeString | str:
-        """Its own facts, and those that a digest keeps unchanged."""
+        """The entry's own facts, then the leaf facts that a digest keeps unchanged."""
         own = entry.facts.select_related("entry").order_by("position")
         kept = entry.kept.select_related("entry").order_by("kept_links")
         return render_part("facts", facts=mark_withheld([*own, *kept]))
@@ -128,7 +132,7 @@ class EntryAdmin(BankScoped):
 
 @admin.register(Fact)
 class FactAdmin(BankScoped):
-    """The lines of memory, and for each: why does it say this?"""
+    """The lines of memory, each with its sources."""
 
     bank_lookup = "entry__bank"
     list_display = ["state", "line", "kind", "said_by", "said_on", "author_record", "of_bank"]
@@ -147,7 +151,7 @@ class FactAdmin(BankScoped):
         return shared
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> Any:
-        """Only visible lines are found: a withheld one cannot be found by its words."""
+        """Exclude withheld lines from the results of a search: otherwise a search would reveal their words."""
         facts, may_repeat = super().get_search_results(request, queryset, search_term)
         if not search_term:
             return facts, may_repeat
@@ -167,7 +171,7 @@ class FactAdmin(BankScoped):
         fact.reader = request.user.get_username()  # type: ignore[attr-defined]  # for the audit log
         return mark_withheld([fact])[0]
 
-    @admin.display(description=_("fact"))  # not sortable: the place of a withheld line would tell how it begins
+    @admin.display(description=_("fact"))  # not sortable: a withheld line's position would reveal its beginning
     def line(self, fact: Any) -> str:
         return str(WITHHELD) if fact.withheld else fact.text
 
@@ -192,7 +196,7 @@ class FactAdmin(BankScoped):
 
     @admin.action(description=_("Release the selected lines"), permissions=["decide"])
     def release(self, request: HttpRequest, queryset: QuerySet[Fact]) -> None:
-        """Lines that rest on a private chat stay quarantined."""
+        """Release the lines, except lines based on a private chat, which stay quarantined."""
         actor = request.user.get_username()
         quarantined: list[Any] = mark_withheld(queryset.exclude(quarantine=""))
         visible = [fact for fact in quarantined if not fact.withheld]

@@ -1,10 +1,12 @@
 """Restrict the admin to the banks that a staff member may see."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
+from django.core.paginator import Paginator
 from django.db.models import Prefetch, QuerySet, TextField, Value
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -13,21 +15,24 @@ from memorybank import conf
 from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
 from memorybank.models import Bank, PublicId, public_id
 
+#: Rows that a list has at most; filters and search lead to others.
+MAX_LISTED_ROWS = 10_000
+
 
 def banks_for(request: HttpRequest) -> QuerySet[Bank]:
-    """The banks this staff member may see, each with a ``label``: what ``BANKS_FOR_USER`` returns, else all."""
+    """The banks of ``BANKS_FOR_USER``, or all banks without that setting, each annotated with a ``label``."""
     path = conf.current().banks_for_user
     banks: QuerySet[Bank] = import_string(path)(request.user) if path else Bank.objects.all()
     return banks if "label" in banks.query.annotations else banks.annotate(label=Value("", TextField()))
 
 
 def label(bank: Bank) -> str:
-    """What a bank is called: as ``BANKS_FOR_USER`` annotates it, else by its public id."""
+    """The bank's label from ``BANKS_FOR_USER``; its public id if there is none."""
     return getattr(bank, "label", "") or str(bank)
 
 
 class BankFilter(admin.SimpleListFilter):
-    """By bank. Offers only banks that the user may see."""
+    """Filter by bank. Offers only the banks that the user may see."""
 
     title = _("bank")
     parameter_name = "bank"
@@ -43,20 +48,29 @@ class BankFilter(admin.SimpleListFilter):
         return queryset.filter(**{self.lookup: PublicId().to_python(value)})
 
 
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # Django's class cannot be subscripted
+    """Pages of the first ``MAX_LISTED_ROWS`` rows: counting those of all banks would read whole tables."""
+
+    @cached_property
+    def count(self) -> int:
+        return cast(QuerySet[Any], self.object_list).order_by()[:MAX_LISTED_ROWS].count()
+
+
 class SetFilter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         return [("yes", gettext("Yes")), ("no", gettext("No"))]
 
 
 class BankScoped(ReadOnlyAdmin, RestrictedLookupsAdmin):
-    """Read-only, and only the user's banks; every page gets its objects from ``get_queryset``.
+    """A read-only admin of the user's banks; every page gets its objects from ``get_queryset``.
 
-    With ``BANKS_FOR_USER`` set, staff status suffices and that function decides; otherwise Django's view permissions
-    do.
+    If ``BANKS_FOR_USER`` is set, staff status suffices and that function selects the banks; otherwise Django's view
+    permissions apply.
     """
 
     bank_lookup = "bank"
     show_full_result_count = False
+    paginator = BoundedPaginator
     list_per_page = 50
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -1,4 +1,4 @@
-"""Admin of chats, model calls, events and jobs: what waits, what failed, what it cost, who did what."""
+"""Admin of chats, model calls, events and jobs: pending and failed work, costs, and the audit log."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -7,7 +7,9 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.formats import number_format
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,6 +19,9 @@ from memorybank.i18n import grouped
 from memorybank.models import Chat, Event, Job, LLMCall, MaskedValue
 
 from .scoping import BankFilter, BankScoped, SetFilter
+
+#: The lines of an event that are linked; one event may be about thousands.
+MAX_LINKED_LINES = 5
 
 
 class ParkedFilter(SetFilter):
@@ -32,12 +37,12 @@ class ParkedFilter(SetFilter):
 
 @admin.register(Chat)
 class ChatAdmin(BankScoped):
-    """What waits to be summarised, and what fails. Transcripts are not shown here."""
+    """Chats with their state of summarising and last error, without their transcripts."""
 
     list_display = ["state", "last_error", "name", "pending_outputs", "due_at", "of_bank"]
     list_display_links = ["name"]
     list_filter = [BankFilter, ParkedFilter, "private"]
-    ordering = ["-last_output_at", "-pk"]
+    ordering = ["-pk"]  # an index of all banks' chats by their last turn would be written with every turn
     fields = ["state", "last_error", "name", "key", "of_bank", "private", "last_output_at", "pending_outputs"]
     fields += ["summarised_through", "due_at", "leased_until", "attempts", "failed_since", "parked_at"]
     actions = ["summarise_now", "retry_parked"]
@@ -73,7 +78,7 @@ class ChatAdmin(BankScoped):
         try:
             for bank, chats in chosen.items():
                 services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=actor)
-            self.message_user(request, gettext("Requested. The next sweep starts with it."), messages.SUCCESS)
+            self.message_user(request, gettext("Requested. A worker begins with it at once."), messages.SUCCESS)
         except InvalidInput as error:
             self.message_user(request, str(error), messages.ERROR)
 
@@ -109,9 +114,22 @@ class LLMCallAdmin(BankScoped):
 
 @admin.register(Event)
 class EventAdmin(BankScoped):
-    list_display = ["at", "action", "actor", "what", "of_bank"]
+    list_display = ["at", "actor", "did", "of_bank"]
     list_filter = [BankFilter, "action"]
-    fields = ["at", "of_bank", "actor", "action", "what", "number", "seal"]
+    fields = ["at", "of_bank", "actor", "did", "what", "number", "seal"]
+
+    @admin.display(description=_("did"), ordering="action")
+    def did(self, event: Event) -> str:
+        """In words, with links to the lines and the receipt that it is about."""
+        detail = event.detail
+        facts = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
+        facts = facts[:MAX_LINKED_LINES] if isinstance(facts, list) else []  # the event of an erasure has a number here
+        pages = [("fact", number, gettext("line %(n)d") % {"n": place}) for place, number in enumerate(facts, 1)]
+        if "receipt" in detail:
+            pages.append(("erasure", detail["receipt"], gettext("receipt")))
+        links = [(reverse(f"admin:memorybank_{model}_change", args=[number]), text) for model, number, text in pages]
+        linked = format_html_join(", ", '<a href="{}">{}</a>', links)
+        return format_html("{} · {}", event.words(), linked) if links else event.words()
 
 
 @admin.register(Job)
@@ -126,7 +144,7 @@ class JobAdmin(BankScoped):
 
 
 def _mask_titles(chats: Iterable[Chat]) -> list[Chat]:
-    """Chats without secrets in their titles, which quote what was written in them; private ones without a title."""
+    """Mask secrets in the chats' titles, which quote messages, and remove the titles of private chats."""
     shown = list(chats)
     maskers = MaskedValue.objects.maskers(chat.bank for chat in shown)
     for chat in shown:

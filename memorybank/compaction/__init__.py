@@ -1,1 +1,1 @@
-"""Compact a chat for its own prompt: a checkpoint replaces its earlier turns there. The turns stay stored."""
+"""Compact a chat: in its prompt, a checkpoint replaces the earlier turns. The turns stay stored."""

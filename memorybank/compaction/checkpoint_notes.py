@@ -1,4 +1,4 @@
-"""The notes of a checkpoint: lines in sections, parsed from an answer and verified, or extracted without a model."""
+"""The notes of a checkpoint, in sections: parsed from an answer and verified, or extracted without a model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from memorybank.language import tokens
 
 
 class Section(StrEnum):
-    """The sections in their order. Done, doing and blocked are progress."""
+    """The sections in the order of the checkpoint. Done, doing and blocked describe progress."""
 
     GOAL = "goal"
     CONSTRAINT = "constraint"
@@ -41,16 +41,16 @@ DROP_ORDER = (
     *(Section.BLOCKED, Section.CONSTRAINT, Section.DECISION, Section.GOAL),
 )
 
-#: The lines of an answer. They have no citations, because the chat is their source.
+#: The format of an answer's lines. They have no citations, because the chat is their only source.
 NOTE_FORMAT = LineFormat({section: section for section in SECTIONS}, DEFAULT_SECTION, cited=False)
 MAX_NOTE_CHARACTERS = 1_000  # of one note
 
-#: Section of each kind that extraction distinguishes. It recognises neither progress nor next steps.
+#: The section for each kind of extracted sentence. Extraction recognises neither progress nor next steps.
 SECTION_BY_KIND = {"decision": "decision", "preference": "preference", "question": "context", "fact": "context"}
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class CheckpointNote:
     """One line of a checkpoint."""
 
     section: str
@@ -64,26 +64,28 @@ class Note:
         return tokens.count(self.text, encoding) + 3
 
 
-def parse_notes(answer: str) -> list[Note]:
+def parse_notes(answer: str) -> list[CheckpointNote]:
     """The bullet lines of an answer, each with its section; prose around them is ignored."""
     lines = NOTE_FORMAT.parse("\n".join(row for row in answer_rows(answer) if not says_nothing(row)))
     return [
-        Note(line.kind, escape(line.text)[:MAX_NOTE_CHARACTERS]) for line in lines if any(map(str.isalnum, line.text))
+        CheckpointNote(line.kind, escape(line.text)[:MAX_NOTE_CHARACTERS])
+        for line in lines
+        if any(map(str.isalnum, line.text))
     ]
 
 
-def drop_unsupported(notes: Iterable[Note], sources: Iterable[str]) -> list[Note]:
-    """The distinct notes whose numbers, dates, file names, identifiers and addresses all occur in a source."""
+def drop_unsupported(notes: Iterable[CheckpointNote], sources: Iterable[str]) -> list[CheckpointNote]:
+    """Keep the notes whose numbers, dates, file names, identifiers and addresses occur in a source, each note once."""
     evidence = [Evidence.of(source) for source in sources]
-    kept: dict[str, Note] = {}
+    kept: dict[str, CheckpointNote] = {}
     for note in notes:
         if not first_unsupported(note.text, evidence):
             kept.setdefault(comparison_key(note.text), note)
     return list(kept.values())
 
 
-def truncate_to_budget(notes: Sequence[Note], max_tokens: int, encoding: str) -> list[Note]:
-    """At most ``max_tokens`` tokens of notes: the oldest of the least important sections are dropped."""
+def truncate_to_budget(notes: Sequence[CheckpointNote], max_tokens: int, encoding: str) -> list[CheckpointNote]:
+    """At most ``max_tokens`` tokens of notes: drops the least important section's oldest notes first."""
     cost = sum(note.cost(encoding) for note in notes)
     dropped: set[int] = set()
     for section in DROP_ORDER:
@@ -94,7 +96,7 @@ def truncate_to_budget(notes: Sequence[Note], max_tokens: int, encoding: str) ->
     return [note for index, note in enumerate(notes) if index not in dropped]
 
 
-def by_section(notes: Iterable[Note]) -> dict[str, list[str]]:
+def by_section(notes: Iterable[CheckpointNote]) -> dict[str, list[str]]:
     """The texts of each section, for the checkpoint template."""
     sections: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for note in notes:
@@ -105,14 +107,14 @@ def by_section(notes: Iterable[Note]) -> dict[str, list[str]]:
 # --- without a model -----------------------------------------------------------------------------------
 
 
-def extract_notes(turns: Sequence[Turn], max_tokens: int, encoding: str) -> list[Note]:
-    """The sentences worth keeping, at most ``max_tokens`` tokens of them."""
+def extract_notes(turns: Sequence[Turn], max_tokens: int, encoding: str) -> list[CheckpointNote]:
+    """Notes from the most important sentences, at most ``max_tokens`` tokens."""
     drafts = extraction.extract(turns, encoding=encoding, share=0.4, max_tokens=max_tokens)
-    return [Note(SECTION_BY_KIND[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
+    return [CheckpointNote(SECTION_BY_KIND[draft.kind], f"{draft.speaker}: {draft.text}") for draft in drafts]
 
 
-def drop_replaced(notes: Sequence[Note]) -> list[Note]:
-    """The notes without those whose value a later note explicitly replaces."""
+def drop_replaced(notes: Sequence[CheckpointNote]) -> list[CheckpointNote]:
+    """Drop the notes whose value a later note explicitly replaces."""
     replaced: set[int] = set()
     for index, newer in enumerate(notes):
         for replacement in value_changes.replacements(newer.text):
@@ -123,8 +125,8 @@ def drop_replaced(notes: Sequence[Note]) -> list[Note]:
     return [note for index, note in enumerate(notes) if index not in replaced]
 
 
-def goal_note(turns: Sequence[Turn]) -> list[Note]:
-    """The first line of the chat's first message, as its goal."""
+def goal_note(turns: Sequence[Turn]) -> list[CheckpointNote]:
+    """A goal note from the first line of the chat's first message; [] if there is none."""
     messages = (u.text for turn in turns for u in turn.utterances if u.role == "user")
     first = next(iter(next(messages, "").strip().splitlines()), "")
-    return [Note("goal", first[:300])] if first else []
+    return [CheckpointNote("goal", first[:300])] if first else []

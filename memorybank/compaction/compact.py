@@ -1,7 +1,7 @@
-"""Turn a chat's earlier turns into a checkpoint: read, take notes, commit. No failure changes the chat.
+"""Replace a chat's earlier turns by a checkpoint: read, take notes, commit. A failure leaves the chat unchanged.
 
 The model is called outside any transaction. The commit is one short write that checks the lease, the epoch and that the
-chat still exists. New turns follow the checkpoint, because it covers only turns that were there before.
+chat still exists. Turns recorded meanwhile follow the checkpoint, because it covers only turns that existed before.
 """
 
 import logging
@@ -18,7 +18,7 @@ from memorybank import conf, llm
 from memorybank.clock import PRESENT, at_present
 from memorybank.compaction import tool_messages
 from memorybank.compaction.checkpoint_notes import (
-    Note,
+    CheckpointNote,
     by_section,
     drop_replaced,
     extract_notes,
@@ -47,7 +47,7 @@ MAX_OLDER_TURNS = 500
 
 @dataclass(frozen=True, slots=True)
 class CompactionInput:
-    """The input of a compaction: turns that the checkpoint replaces, and turns that are kept. ``size`` in tokens."""
+    """The input of a compaction: the turns to replace (``old``), the turns to keep, and their sizes in tokens."""
 
     chat: Chat
     bank: Bank
@@ -59,9 +59,9 @@ class CompactionInput:
     for_others: bool
 
     @property
-    def known(self) -> list[Note]:
+    def known(self) -> list[CheckpointNote]:
         """The notes of the previous checkpoint."""
-        return [Note(*note) for note in self.previous.notes] if self.previous else []
+        return [CheckpointNote(*note) for note in self.previous.notes] if self.previous else []
 
 
 @at_present
@@ -79,12 +79,12 @@ def compact_chat(
     """Replace a chat's earlier turns by a checkpoint, for the prompts of this chat and nothing else.
 
     ``window`` is the context of the chat's model, in tokens; ``focus`` says what matters most (at most 1,000
-    characters); ``harder`` keeps half as much. The chat's own model takes the notes, in parallel parts where one call
-    cannot read everything; without a model they are extracted sentences. ``for_others``: people who may not read the
-    author's private memory will read the notes, so answers that quote it are left out. ``progress`` is called at each
-    step, with a percentage that never falls. Turns stay stored, and new ones follow the checkpoint.
+    characters); ``harder`` keeps half as much. The chat's own model takes the notes, in parallel parts if one call
+    cannot read everything; without a model, the notes are extracted sentences. ``for_others`` leaves out answers that
+    quote the author's private memory, because other people will read the notes. ``progress`` is called at each step,
+    with a percentage that never decreases. The replaced turns stay stored, and new turns follow the checkpoint.
 
-    Raises :class:`NotCompacted`, with the reason and the chat's tokens, for any failure: the chat is then as it was.
+    Raises :class:`NotCompacted`, with the reason and the chat's tokens, if the compaction fails; the chat is unchanged.
     """
     held = begin_compaction(bank, chat_key=chat_key, focus=focus, awaited=False, now=now)
     return finish_compaction(held, window=window, harder=harder, for_others=for_others, progress=progress, now=now)
@@ -100,7 +100,7 @@ def finish_compaction(
     progress: Callable[[Progress], None] | None = None,
     now: datetime = PRESENT,
 ) -> Checkpoint:
-    """Do a compaction that was begun, and release it; see :func:`compact_chat`."""
+    """Run a compaction that ``begin_compaction`` began, and release its lease; see :func:`compact_chat`."""
     with hold_lease(held, progress, now) as report:
         budget = CompactionBudget.of(window, conf.current().input_tokens, harder=harder)
         chat = Chat.objects.select_related("bank").get(pk=held.chat_id)
@@ -113,7 +113,7 @@ def _compact(
     budget = budget.standing_for(work.size - work.kept_size, _count_tokens(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
     if not (turns := _masked_turns(work, work.old)):
-        why = _("Nothing to shorten: of what was said, nothing may be noted (%(size)s tokens).")
+        why = _("There is nothing to compact: nothing in this chat may be summarised (%(size)s tokens).")
         raise NothingToCompact(why % {"size": intcomma(work.size)})
     try:
         notes, method = _take_notes(work, turns, budget, focus, report, now)
@@ -141,7 +141,7 @@ def _compact(
 
 
 def _failure_message(error: LLMError) -> str:
-    """The message about a failed model call; the provider's own text is in the ledger, for people who can act."""
+    """The message for a failed model call. The provider's error text is in the ledger, for operators."""
     if isinstance(error, LLMRejected):
         return _("The model gave no answer that can be used, so the chat stays as it was, %(size)s tokens.")
     return _("The model is not available, so the chat stays as it was, %(size)s tokens.")
@@ -151,7 +151,7 @@ def _failure_message(error: LLMError) -> str:
 
 
 def _load(chat: Chat, budget: CompactionBudget, for_others: bool) -> CompactionInput:
-    """The turns after the last checkpoint, split in two; :class:`NothingToCompact` if all of them are kept."""
+    """Split the turns after the last checkpoint into old and kept; raises :class:`NothingToCompact` if all are kept."""
     previous = Checkpoint.objects.newest(chat.pk)
     outputs = chat.outputs.shown().remembered().with_words().filter(sequence__gt=previous.through if previous else 0)
     turns = list(outputs.order_by("sequence"))
@@ -162,18 +162,17 @@ def _load(chat: Chat, budget: CompactionBudget, for_others: bool) -> CompactionI
     if not start:
         if previous:
             why = _(
-                "Nothing to shorten: the chat has %(size)s tokens, and its newest %(kept)s turns since it was "
-                "shortened last are kept."
+                "There is nothing new to compact: this chat has %(size)s tokens since it was compacted last, "
+                "and its newest messages are kept."
             )
         else:
-            why = _("Nothing to shorten: the chat has %(size)s tokens, and its newest %(kept)s turns are kept.")
-        raise NothingToCompact(why % {"size": intcomma(size), "kept": kept})
+            why = _("This chat is already short (%(size)s tokens), so there is nothing to compact.")
+        raise NothingToCompact(why % {"size": intcomma(size)})
     old, newest = turns[:start], turns[start:]
     return CompactionInput(chat, chat.bank, previous, old, newest, size, sum(sizes[start:]), for_others)
 
 
 def _turn_tokens(output: Output) -> int:
-    """The tokens of a turn in a prompt."""
     question = "\n\n".join(
         part for part in (output.question, tool_messages.render_tool_messages(output.messages)) if part
     )
@@ -185,15 +184,15 @@ def _count_tokens(text: str) -> int:
 
 
 def _masked_turns(work: CompactionInput, outputs: Sequence[Output]) -> list[Turn]:
-    """The turns that may be noted, with secrets masked: the checkpoint must not hold a second copy of a password."""
+    """The turns that notes may use, with secrets masked, so that the checkpoint holds no second copy of a password."""
     allowed = OptOut.objects.usable(work.bank, outputs, in_chat=True)
-    told = [output.for_others() for output in allowed] if work.for_others else allowed
-    turns = transcript.read(told, tz=work.bank.tz, masker=Masker(personal=False))
+    readable = [output.for_others() for output in allowed] if work.for_others else allowed
+    turns = transcript.read(readable, tz=work.bank.tz, masker=Masker(personal=False))
     return [turn for turn in turns if turn.utterances]
 
 
 def _older_turns(work: CompactionInput) -> Iterator[Turn]:
-    """The turns before the previous checkpoint, newest first, read in pieces: some of their messages may still fit."""
+    """The turns before the previous checkpoint, newest first, in batches: some messages may still fit as quotations."""
     if work.previous:
         before = work.chat.outputs.shown().remembered().with_words().filter(sequence__lte=work.previous.through)
         outputs = islice(before.order_by("-sequence").iterator(chunk_size=50), MAX_OLDER_TURNS)
@@ -210,7 +209,7 @@ def _take_notes(
     focus: str,
     report: ProgressReporter,
     now: datetime,
-) -> tuple[list[Note], str]:
+) -> tuple[list[CheckpointNote], str]:
     """The notes of the new checkpoint, and the method that made them."""
     model, encoding = llm.get("chat"), conf.current().encoding
     if model is None:
@@ -233,15 +232,15 @@ def _take_notes(
 
 
 def _render_checkpoint(
-    work: CompactionInput, turns: Sequence[Turn], notes: Sequence[Note], budget: CompactionBudget
+    work: CompactionInput, turns: Sequence[Turn], notes: Sequence[CheckpointNote], budget: CompactionBudget
 ) -> str:
-    """The checkpoint as the model gets it: the notes, and the newest of people's messages."""
+    """The checkpoint's text in the prompt: the notes, then quotations of people's newest messages."""
     words = quote_people(chain(reversed(turns), _older_turns(work)), budget.words, conf.current().encoding)
     return render("checkpoint", {**by_section(notes), "words": words})
 
 
 def _kept_items(work: CompactionInput, budget: CompactionBudget) -> list[SourceItem]:
-    """The kept turns as the note taker is shown them: the newest that fit half of their budget."""
+    """The newest kept turns that fit half of their budget; the note taker reads them as context."""
     encoding = conf.current().encoding
     tokens_left = budget.kept // 2
     turns = elide_tool_results(_masked_turns(work, work.kept), tokens_left, encoding)
@@ -259,7 +258,7 @@ def _kept_items(work: CompactionInput, budget: CompactionBudget) -> list[SourceI
 
 
 def _commit(work: CompactionInput, checkpoint: Checkpoint, held: Compaction) -> None:
-    """One short write, or :class:`NotCompacted` if anything it rests on has changed."""
+    """Save the checkpoint; raises :class:`NotCompacted` after an erasure or if the lease was lost."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=work.bank.pk).first()
         if bank is None or bank.epoch != work.bank.epoch or not Chat.objects.filter(pk=work.chat.pk).exists():

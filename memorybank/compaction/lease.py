@@ -1,4 +1,4 @@
-"""The lease of a chat's compaction: taken, renewed while its process lives, released; and the progress."""
+"""Take, renew and release the lease of a chat's compaction, and report its progress."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -20,20 +20,20 @@ from memorybank.models import Bank, Chat, Compaction
 
 logger = logging.getLogger(__name__)
 
-MAX_FOCUS_CHARACTERS = 1_000
+MAX_COMPACTION_FOCUS_CHARACTERS = 1_000
 #: How long a chat stays locked after its process was killed.
 LEASE_DURATION = timedelta(minutes=1)
-#: Between two renewals: a model's answer may take longer than a lease.
+#: Interval of the renewals: a model's answer may take longer than a lease.
 HEARTBEAT_SECONDS = 15.0
 
 Stage = Compaction.Stage
-#: Progress at the end of each stage; the parts share the span between planning and the merge.
+#: Percentage at the end of each stage; the parts share the span between STRATEGY and PARTS.
 PERCENT_AT_END = {Stage.LOAD: 5, Stage.STRATEGY: 10, Stage.PARTS: 80, Stage.MERGED: 95, Stage.WRITTEN: 100}
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One step: ``done`` of ``of`` parts are finished, successfully or not."""
+    """A progress report: ``done`` of ``of`` parts are finished, whether they succeeded or failed."""
 
     percent: int
     stage: Stage
@@ -57,12 +57,12 @@ class ProgressReporter:
         self._report(Progress(PERCENT_AT_END[stage], stage, self.last.done, self.last.of))
 
     def part(self, done: int, of: int) -> None:
-        """Report how many parts were read or have failed."""
+        """Report that ``done`` of ``of`` parts have succeeded or failed."""
         start, end = PERCENT_AT_END[Stage.STRATEGY], PERCENT_AT_END[Stage.PARTS]
         self._report(Progress(start + (end - start) * done // of, Stage.PARTS, done, of))
 
     def renew(self) -> None:
-        """Renew the lease. From any thread."""
+        """Renew the lease. Thread-safe."""
         self._save()
 
     def _report(self, step: Progress) -> None:
@@ -89,14 +89,15 @@ class ProgressReporter:
 def begin_compaction(
     bank: Bank, *, chat_key: str, focus: str = "", awaited: bool = True, now: datetime = PRESENT
 ) -> Compaction:
-    """Take the lease of a chat for ``finish_compaction``, which must follow in this process.
+    """Take the lease of a chat's compaction; the same process must then call ``finish_compaction``.
 
-    ``awaited``: somebody waits for it, so it is resumed if this process dies. Raises :class:`NotCompacted`, with the
-    progress, if the chat is being compacted already.
+    ``awaited`` means that a person waits for it, so that it is resumed if this process dies. Raises
+    :class:`NotCompacted`, with the progress, if the chat is being compacted already, and :class:`InvalidInput` if
+    ``focus`` is too long or the chat does not exist.
     """
-    if len(focus) > MAX_FOCUS_CHARACTERS:
+    if len(focus) > MAX_COMPACTION_FOCUS_CHARACTERS:
         why = _("focus: %(has)s characters, at most %(most)s are allowed.")
-        raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_FOCUS_CHARACTERS)})
+        raise InvalidInput(why % {"has": intcomma(len(focus)), "most": intcomma(MAX_COMPACTION_FOCUS_CHARACTERS)})
     chat = _chat(bank, chat_key)
     held = Compaction.objects.begin(chat, now, LEASE_DURATION, focus=focus, awaited=awaited)
     if held is None:
@@ -108,7 +109,7 @@ def begin_compaction(
 
 @at_present
 def resume_compaction(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> Compaction | None:
-    """Take over a compaction whose process died a lease ago or longer; None if there is none."""
+    """Take over an awaited compaction whose process died, so that its lease expired; None if there is none."""
     return Compaction.objects.resume(_chat(bank, chat_key), now, LEASE_DURATION)
 
 
@@ -116,7 +117,7 @@ def resume_compaction(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> 
 def hold_lease(
     held: Compaction, on_progress: Callable[[Progress], None] | None, now: datetime
 ) -> Iterator[ProgressReporter]:
-    """Renew the lease during the work, and release it in any case, with the error if it failed."""
+    """Renew the lease during the ``with`` block, then release it; after a failure, store the error."""
     reporter = ProgressReporter(held, now, LEASE_DURATION, on_progress)
     try:
         with _heartbeat(reporter):

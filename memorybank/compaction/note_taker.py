@@ -1,4 +1,4 @@
-"""Take notes of turns with the chat's own model: in one call, or in parallel parts that another call joins."""
+"""Take notes of turns with the chat's own model: in one call, or in parallel parts that a further call merges."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from functools import partial
 
 from memorybank import conf
 from memorybank.compaction.checkpoint_notes import (
-    Note,
+    CheckpointNote,
     drop_unsupported,
     extract_notes,
     parse_notes,
@@ -22,17 +22,17 @@ from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, ru
 
 logger = logging.getLogger(__name__)
 
-#: Rough sizes, for the limits that the prompt states.
+#: Estimated sizes, from which the limits in the prompt are computed.
 WORDS_PER_NOTE, TOKENS_PER_NOTE_WORD = 16, 4 / 3
-#: The parts together may hold this many times the notes' budget: joining them unites and drops lines.
+#: The parts' notes together may use this multiple of the notes' budget, because joining merges and drops lines.
 PARTS_BUDGET_FACTOR = 2
 
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
-    """What a call reads beside the data: the notes of the previous checkpoint, and the kept turns."""
+    """The context of a call besides the data: the notes of the previous checkpoint, and the kept turns."""
 
-    previous: Sequence[Note] = ()
+    previous: Sequence[CheckpointNote] = ()
     tail: Sequence[SourceItem] = ()
 
 
@@ -44,17 +44,17 @@ class NoteTaker:
     budget: CompactionBudget
     focus: str
 
-    def take_all(self, data: Sequence[SourceItem], context: PromptContext) -> list[Note]:
-        """Notes of turns that one call can read."""
+    def take_all(self, data: Sequence[SourceItem], context: PromptContext) -> list[CheckpointNote]:
+        """Take notes in one call; the turns must fit ``budget.read``."""
         return self._ask_for_notes(data, context, self.budget.notes)
 
     def take_in_parts(
         self, turns: Sequence[Turn], data: Sequence[SourceItem], on_part: Callable[[int, int], object]
-    ) -> list[Note]:
-        """Notes of turns that are too many for one call. A failed part is extracted, unless the model is down.
+    ) -> list[CheckpointNote]:
+        """Take notes in parallel parts. If the answer for a part is unusable, its notes are extracted without a model.
 
-        ``on_part`` gets the number of finished parts and of all parts, in this thread. If all parts failed, raises the
-        error of one of them.
+        ``on_part`` is called in this thread with the numbers of finished parts and of all parts. Raises the error of an
+        outage, and the first error if all parts failed.
         """
         now = conf.current()
         limit = self.budget.read
@@ -65,16 +65,16 @@ class NoteTaker:
         results = zip(run_parallel(calls, on_part), parts, strict=True)
         return [note for result, part in results for note in self._or_extracted(result, turns, part, max_tokens)]
 
-    def join(self, notes: Sequence[Note], context: PromptContext) -> list[Note]:
-        """The notes of all parts as one list; if the model cannot join them, they are truncated."""
+    def join(self, notes: Sequence[CheckpointNote], context: PromptContext) -> list[CheckpointNote]:
+        """Merge the notes of all parts into one list; if the model's answer is unusable, truncate them instead."""
         try:
             return self._join(notes, context)
         except LLMRejected as error:
             logger.warning("notes of a chat of bank %s are not joined: %s", self.session.bank.pk, type(error).__name__)
             return truncate_to_budget([*context.previous, *notes], self.budget.notes, conf.current().encoding)
 
-    def _join(self, notes: Sequence[Note], context: PromptContext) -> list[Note]:
-        """Join in rounds until one call can read all notes."""
+    def _join(self, notes: Sequence[CheckpointNote], context: PromptContext) -> list[CheckpointNote]:
+        """Merge the notes in groups, repeatedly, until one call can read all of them."""
         encoding = conf.current().encoding
         while sum(note.cost(encoding) for note in notes) > self.budget.read:
             groups = _split_to_fit(notes, self.budget.read, encoding)
@@ -88,8 +88,12 @@ class NoteTaker:
         return self._ask_for_notes(notes, context, self.budget.notes, parts=True)
 
     def _or_extracted(
-        self, result: list[Note] | LLMRejected, turns: Sequence[Turn], part: Sequence[SourceItem], max_tokens: int
-    ) -> list[Note]:
+        self,
+        result: list[CheckpointNote] | LLMRejected,
+        turns: Sequence[Turn],
+        part: Sequence[SourceItem],
+        max_tokens: int,
+    ) -> list[CheckpointNote]:
         if isinstance(result, list):
             return result
         logger.warning("a part of a chat of bank %s is extracted: %s", self.session.bank.pk, type(result).__name__)
@@ -98,8 +102,8 @@ class NoteTaker:
 
     def _ask_for_notes(
         self, data: Sequence[object], context: PromptContext, max_tokens: int, *, parts: bool = False
-    ) -> list[Note]:
-        """The supported notes of one answer, at most ``max_tokens`` tokens. Thread-safe; writes no row."""
+    ) -> list[CheckpointNote]:
+        """One answer's notes that the sources support, at most ``max_tokens`` tokens. Thread-safe; writes no row."""
         shown = {"checkpoint": context.previous, "data": data, "newest": context.tail}
         words = int(max_tokens / TOKENS_PER_NOTE_WORD)
         varying = {"parts": parts, "previous": bool(context.previous), "tail": bool(context.tail), "focus": self.focus}
@@ -110,14 +114,14 @@ class NoteTaker:
         return truncate_to_budget(notes, max_tokens, conf.current().encoding)
 
 
-def _parse_supported(answer: str, sources: Sequence[str]) -> list[Note]:
+def _parse_supported(answer: str, sources: Sequence[str]) -> list[CheckpointNote]:
     notes = drop_unsupported(parse_notes(answer), sources)
     if not notes:
         raise UnusableAnswer("No usable line in the answer: none has the form “- KIND: text” and says what was shown.")
     return notes
 
 
-def _split_to_fit(notes: Sequence[Note], max_tokens: int, encoding: str) -> list[list[Note]]:
+def _split_to_fit(notes: Sequence[CheckpointNote], max_tokens: int, encoding: str) -> list[list[CheckpointNote]]:
     """Groups of neighbouring notes that one call can read."""
     runs = transcript.chunks(
         transcript.numbered(map(str, notes), encoding=encoding), max_tokens // 2, encoding=encoding

@@ -1,4 +1,4 @@
-"""Plan a compaction: which turns are kept, what is read for notes, and the token budget of each part."""
+"""Plan a compaction: the turns to keep, the text to take notes of, and the token budget of each part."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,21 +7,22 @@ from memorybank.core.transcript import LINE_INDENT
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import plain, tokens
 
-#: Shares of the tool results that are elided until a transcript fits, from the middle outwards.
+#: Shares of the tool results to elide, from the middle outwards; the first share that makes a transcript fit is used.
 ELIDED_PERCENTAGES = (0, 10, 20, 50, 100)
-#: A shorter excerpt of a message would say nothing.
+#: Excerpts shorter than this would carry no information.
 MIN_QUOTE_TOKENS = 40
 ELISION_MARK = "[…]"
-#: What is kept of an elided result: its ends say what it was, and how it ended.
+#: Size of an elided result: its beginning shows what it was, and its end how it ended.
 STUB_TOKENS = 48
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionBudget:
-    """Token budgets of the parts of a compacted chat: together at most half of the model's window.
+    """Token budgets of a compacted chat; ``kept``, ``words`` and ``notes`` take at most half of the model's window.
 
-    ``kept`` is for the newest turns, at most ``turns``; ``words`` for quoted messages; ``notes`` for the model's notes.
-    One call reads ``read`` beside the previous notes and half of ``kept``, and answers with ``answer`` at most.
+    ``kept`` is for the newest turns, of which at most ``turns`` (a number) are kept; ``words`` is for quoted messages,
+    ``notes`` for the notes. One call reads at most ``read`` tokens of turns, besides the previous notes and up to half
+    of ``kept``, and answers with at most ``answer`` tokens.
     """
 
     kept: int
@@ -33,7 +34,7 @@ class CompactionBudget:
 
     @classmethod
     def of(cls, window: int, max_read: int, *, harder: bool = False) -> "CompactionBudget":
-        """For a model with a context of ``window`` tokens; ``harder`` if it has just rejected a prompt as too long."""
+        """The budget for a window of this many tokens; ``harder`` halves the window, after a prompt was too long."""
         if harder:
             window //= 2
         return cls(
@@ -46,16 +47,16 @@ class CompactionBudget:
         )
 
     def standing_for(self, size: int, before: int = 0) -> "CompactionBudget":
-        """The budget where a checkpoint replaces only ``size`` tokens, ``before`` of them the previous checkpoint.
+        """The budget for replacing ``size`` tokens, which include the previous checkpoint's ``before`` tokens.
 
-        The checkpoint must be shorter than they are, yet quotations must not shrink with each new checkpoint.
+        The new checkpoint must be shorter than these, but quotations must not shrink with each new checkpoint.
         """
         limit = max(size // 3, before)
         return replace(self, words=min(self.words, limit), notes=min(self.notes, limit))
 
 
 def count_kept_turns(sizes: Sequence[int], budget: CompactionBudget) -> int:
-    """How many of the turns, given their sizes, are kept: the newest that fit."""
+    """How many of the newest turns fit the budget; ``sizes`` are the tokens of all turns, oldest first."""
     kept, tokens_left = 0, budget.kept
     for size in reversed(sizes[-budget.turns :]):
         tokens_left -= size
@@ -66,10 +67,10 @@ def count_kept_turns(sizes: Sequence[int], budget: CompactionBudget) -> int:
 
 
 def elide_tool_results(turns: Sequence[Turn], max_tokens: int, encoding: str) -> list[Turn]:
-    """The turns with as few tool results elided as make them fit ``max_tokens`` tokens.
+    """Elide as few tool results as needed to fit the turns into ``max_tokens`` tokens; messages are kept.
 
-    If no number suffices, all are. Those in the middle go first: how work began and where it is now matter most.
-    Messages stay.
+    Results in the middle are elided first, because the beginning and the current state of the work matter most. If
+    the turns still do not fit, all results are elided.
     """
     places = [
         (index, number)
@@ -103,7 +104,7 @@ def _elide(
 
 
 def quote_people(newest_first: Iterable[Turn], max_tokens: int, encoding: str) -> list[str]:
-    """People's messages, word for word, oldest first: the newest that fit; the first that does not is shortened."""
+    """The newest messages of people that fit, verbatim, oldest first; the first one that does not fit is shortened."""
     quotes: list[str] = []
     for turn in newest_first:
         for utterance in reversed(turn.utterances):
@@ -119,7 +120,7 @@ def quote_people(newest_first: Iterable[Turn], max_tokens: int, encoding: str) -
 
 
 def elide_middle(text: str, max_tokens: int, encoding: str) -> str:
-    """The text with as much of its middle removed as makes it fit ``max_tokens`` tokens."""
+    """Cut out the middle of the text until it fits ``max_tokens`` tokens."""
     half, shown = len(text) // 2, text
     while half > 1 and tokens.count(shown, encoding) + 3 > max_tokens:
         half = half * 3 // 4

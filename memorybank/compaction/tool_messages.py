@@ -1,7 +1,7 @@
-"""Render the tool calls and results of a turn, for the prompt, beside the message that they belong to.
+"""Render the tool calls and results of a turn as text for the prompt, next to the message that they belong to.
 
-Each result is shown with its call, as providers require. A result without a call and a call without a result are shown
-as such. No input is refused, whatever it contains.
+Each result is shown with its call, as providers require. For a missing call or result, a "?" is shown. No input
+raises an error, whatever it contains.
 """
 
 import json
@@ -15,16 +15,16 @@ from memorybank.core.transcript import LINE_INDENT
 from memorybank.language import plain
 from memorybank.prompts.templates import render
 
-#: Of all results of one turn; longer ones lose their middle.
+#: Limit for all results of one turn together; the middle of longer results is cut out.
 MAX_RESULT_TOKENS = 1_000
 MIN_RESULT_TOKENS = 50
-#: Of one call: its arguments may hold a whole file.
+#: Limit for one call, because its arguments may contain a whole file.
 MAX_CALL_CHARACTERS = 500
 
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call, and its result once there is one. ``text`` is "" for a result without a call."""
+    """A tool call and its result (None if missing). ``text`` is "" for a result without a call."""
 
     id: str
     text: str
@@ -41,14 +41,14 @@ def render_tool_messages(messages: Any) -> str:
 
 
 def tool_lines(messages: Any, *, encoding: str) -> list[str]:
-    """One line for each call, in order, with at most MAX_RESULT_TOKENS of results (but MIN_RESULT_TOKENS for each)."""
+    """One line per call, in order. The results share MAX_RESULT_TOKENS, but each gets at least MIN_RESULT_TOKENS."""
     calls = list(_paired_calls(messages))
     max_tokens = max(MIN_RESULT_TOKENS, MAX_RESULT_TOKENS // max(1, len(calls)))
     return [_line(call, max_tokens, encoding) for call in calls]
 
 
 def _paired_calls(messages: Any) -> list[ToolCall]:
-    """The calls with their results: a result goes to the first call of its id that has none yet."""
+    """The calls with their results: a result is assigned to the first call with its id and no result yet."""
     calls: list[ToolCall] = []
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, dict):

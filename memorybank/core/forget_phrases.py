@@ -1,7 +1,7 @@
 """Detect requests in a chat to forget something the user said, by the phrases of each language. Pure.
 
-A request is a short sentence: "forget that", "please forget my number". A missed request is repeated or sent to an
-owner; a false one costs a click.
+A request is a short sentence: "forget that", "please forget my number". A person whose request is missed repeats it or
+asks an owner; a false detection costs a click.
 """
 
 import re
@@ -15,21 +15,21 @@ from memorybank.language import Pack, alternation, fill_in, packs, plain
 MAX_REQUEST_MESSAGE_CHARACTERS, MAX_REQUEST_CHARACTERS = 2_000, 240
 SENTENCE_BREAK = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
 ABOUT_GROUP = r"(?P<about>[^.!?。！？]{1,80}?)"
-#: After a request: its end, or another clause.
+#: What may follow a request in its sentence: nothing, or another clause.
 AFTER_REQUEST = r"\W*(?:[,;:–—，、] ?.*)?"
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetRequest:
+class ForgetPhrase:
     """A request to forget the previous message, or what was said ``about`` something; with its language."""
 
     about: str
     language: str
 
 
-def find_forget_request(text: str) -> ForgetRequest | None:
+def find_forget_request(text: str) -> ForgetPhrase | None:
     """The first request in a message."""
-    if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS * 4:  # before hidden characters are removed, which takes long
+    if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS * 4:  # checked first: removing hidden characters is slow
         return None
     text = plain(text)
     if len(text) > MAX_REQUEST_MESSAGE_CHARACTERS:
@@ -44,10 +44,10 @@ def confirmation(language: str) -> str:
     return next(" ".join(pack.wishes.done) for pack in packs() if pack.code == language)
 
 
-def _match_request(sentence: str) -> ForgetRequest | None:
+def _match_request(sentence: str) -> ForgetPhrase | None:
     for language, pattern in _patterns():
         if match := pattern.fullmatch(sentence):
-            return ForgetRequest((match.groupdict().get("about") or "").strip(), language)
+            return ForgetPhrase((match.groupdict().get("about") or "").strip(), language)
     return None
 
 

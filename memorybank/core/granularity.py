@@ -1,4 +1,4 @@
-"""The rungs of the ladder: one row each, with its calendar periods, its limits and its words. Pure.
+"""The granularities of memory, called rungs: one row each, with calendar periods, limits and labels. Pure.
 
 Chats roll up into days, days into ISO weeks, weeks into calendar months, and months into the background, which has no
 period: it holds all that is older, by subject.
@@ -13,7 +13,7 @@ from typing import Self
 ONE_DAY, ONE_WEEK = timedelta(days=1), timedelta(days=7)
 
 
-#: What the one period of the background begins with.
+#: The first day of the background's only period.
 EPOCH = date(1970, 1, 1)
 
 
@@ -28,7 +28,7 @@ def _month_end(first: date) -> date:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
-    """One row of the table.
+    """The periods, limits and labels of one granularity.
 
     Labels name a period. They are translated where they are shown, with the first day of the period as ``day`` and its
     month and year as ``month``.
@@ -39,7 +39,7 @@ class Rung:
     label_in_sentence: str = "%(day)s"
     #: How old the newest entry of a closed period must be before the period is digested.
     min_age: timedelta = timedelta(0)
-    #: The share of the budget that a digest gets: as many digests as can be live at a time fit side by side.
+    #: The share of the budget that a digest gets; all digests that can be live at a time fit side by side.
     digest_share: float = 0.0
     #: The first day of the period that a day belongs to.
     start: Callable[[date], date] = lambda day: day
@@ -55,9 +55,9 @@ class Granularity(StrEnum):
     _value_: str
     rung: Rung
 
-    # Starred, because type checkers read a lookup by name as this call.
+    # Starred, because type checkers take a lookup such as ``Granularity("day")`` for a call of this method.
     def __new__(cls, name: str, *row: Rung) -> Self:
-        """A rung by its name, which the database and the API have."""
+        """Create a rung; its name is the value in the database and the API."""
         member = str.__new__(cls, name)
         member._value_, (member.rung,) = name, row
         return member
@@ -128,16 +128,16 @@ class Granularity(StrEnum):
         return list(Granularity).index(self)
 
     def period_above(self, finer: "Granularity", start: date) -> date:
-        """The start of its period that holds most of a finer one: a week is in the month of its Thursday."""
+        """The start of this rung's period that contains most of a finer one: a week is in the month of its Thursday."""
         return self.rung.start(start + (finer.rung.end(start) - start) // 2)
 
     @property
     def finer(self) -> "Granularity":
-        """The rung that it absorbs."""
+        """The next finer rung, whose entries it absorbs."""
         return list(Granularity)[self.tier - 1]
 
 
 #: The rungs that have periods, finest first.
 CALENDAR_RUNGS = tuple(rung for rung in Granularity.digests() if rung is not Granularity.BACKGROUND)
-#: Where history grows until the background unites it: the months.
+#: The coarsest rung with periods: months accumulate until the background absorbs them.
 COARSEST_PERIOD = CALENDAR_RUNGS[-1]

@@ -1,4 +1,4 @@
-"""A line of memory, from candidate to page: the only place where its fields are named.
+"""A line of memory, from candidate to page: this module alone defines its fields.
 
 A field that ``Fact`` has under the same name is read with the candidates. Every field is kept in stored blocks under
 its name. A field that ``BlockLineVersion`` has under the same name is kept in the history. Templates get all fields.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from memorybank.core.granularity import Granularity
 
-#: The average tokens of a fact beside its text: its share of a date and a speaker's name.
+#: The average tokens that a fact takes in addition to its text: its share of a date and a speaker's name.
 LABEL_TOKENS = 3
 
 
@@ -25,7 +25,7 @@ class Source(NamedTuple):
 class MemoryLine(NamedTuple):
     """A candidate for a block, or a line of one. A tuple, because a bank has tens of thousands; times must be aware."""
 
-    #: The facts it stands for: its own first, then those with the same text. Empty if it was recalled from a turn.
+    #: The ids of its facts: its own first, then those with the same text. Empty if it was recalled from a turn.
     facts: tuple[int, ...]
     text: str
     said_at: datetime
@@ -74,6 +74,11 @@ class MemoryLine(NamedTuple):
         return self.granularity.rung.key(self.period_start)
 
     @property
+    def is_note(self) -> bool:
+        """Whether a model wrote it of its chat: no quoted sentence, which has a speaker, and no line of a digest."""
+        return not (self.detail or self.speaker or self.restates)
+
+    @property
     def chats(self) -> tuple[str, ...]:
         """Keys of its source chats."""
         return tuple(sorted({chat for source in self.sources for chat in source.chats}))
@@ -90,16 +95,19 @@ class MemoryLine(NamedTuple):
 
     @property
     def strand(self) -> str:
-        """Lines of a chat are kept together."""
+        """The chat: lines with the same strand are kept together."""
         return self.chat
 
     @property
     def order(self) -> tuple[datetime, int]:
-        """By time."""
+        """The sort key within paragraph and strand: the time, then the fact's id."""
         return self.said_at, self.facts[0]
 
     def without(self, chats: Set[str], facts: Set[int], own: str = "") -> Self | None:
-        """The line without some chats and facts; None if no fact remains."""
+        """The line without some chats and facts, and without facts of the chat ``own`` alone.
+
+        None if no fact remains, or if the line restates one of ``facts``.
+        """
         if not self.restates.isdisjoint(facts):
             return None
         left = [
@@ -114,7 +122,7 @@ class MemoryLine(NamedTuple):
 
     def shown(self, **changed: Any) -> Self:
         """The line as a block has it, without the fields that are only for choosing."""
-        return self._replace(pinned=bool(self.pinned), **_NOT_CHOOSING, **changed)  # SQLite has 0 and 1
+        return self._replace(pinned=bool(self.pinned), **_NOT_CHOOSING, **changed)  # SQLite returns 0 or 1
 
     def as_json(self) -> dict[str, Any]:
         """Its fields by name, for a JSON column, without those that have their default."""
@@ -156,6 +164,11 @@ def lines_without(lines: Iterable[MemoryLine], chats: Set[str], facts: Set[int],
     return [line for line in remaining if line]
 
 
+def speakers_of(*lines: MemoryLine) -> tuple[str, ...]:
+    """The names of those who said these lines, in alphabetical order."""
+    return tuple(sorted({line.speaker for line in lines} - {""}))
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """A text for a prompt, its exact tokens, and its lines in the order shown."""
@@ -178,20 +191,25 @@ class PackedBlock(Text):
     """
 
     reserve: tuple[MemoryLine, ...] = ()
+    #: The speakers of all candidates, also of those that have no line in the block.
+    people: tuple[str, ...] = ()
+    #: Those of them who may state as a fact what others act on.
+    trusted: tuple[str, ...] = ()
 
     def dropping(self, chats: Set[str]) -> "PackedBlock":
         """The block without lines of some chats; the same object if it has none."""
         lines, reserve = (tuple(lines_without(part, chats, set())) for part in (self.lines, self.reserve))
         if (lines, reserve) == (self.lines, self.reserve):
             return self
-        return PackedBlock(lines=lines, reserve=reserve)
+        return PackedBlock(lines=lines, reserve=reserve, people=speakers_of(*lines, *reserve), trusted=self.trusted)
 
     def as_json(self) -> dict[str, Any]:
         """For a JSON column; the text and its tokens have columns of their own."""
-        return {part: [line.as_json() for line in getattr(self, part)] for part in ("lines", "reserve")}
+        parts = {part: [line.as_json() for line in getattr(self, part)] for part in ("lines", "reserve")}
+        return {**parts, "people": list(self.people), "trusted": list(self.trusted)}
 
     @classmethod
     def from_json(cls, text: str, tokens: int, data: Mapping[str, Any]) -> "PackedBlock":
         """The inverse of :meth:`as_json`."""
         lines, reserve = (tuple(map(MemoryLine.from_json, data.get(part, ()))) for part in ("lines", "reserve"))
-        return cls(text, tokens, lines, reserve)
+        return cls(text, tokens, lines, reserve, tuple(data.get("people", ())), tuple(data.get("trusted", ())))

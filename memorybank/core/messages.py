@@ -59,7 +59,7 @@ def _inside(value: Any) -> Sequence[Any]:
 
 
 def _require_each(where: str, values: Any, fields: Mapping[str, tuple[type, ...]]) -> list[tuple[str, Any]]:
-    """The elements of a list of objects with their places; empty if it is no list."""
+    """Check each object of a list; return the objects with their places, or nothing if ``values`` is not a list."""
     placed = (
         [(f"{where}[{number}]", value) for number, value in enumerate(values)] if isinstance(values, LIST_TYPES) else []
     )

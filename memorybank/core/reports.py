@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(slots=True)
 class RunReport:
-    """The counts of a run; ``seconds`` of wall clock."""
+    """The counts of a run; ``seconds`` is its wall-clock time."""
 
     summarised: int = 0
     rolled_up: int = 0

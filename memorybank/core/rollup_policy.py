@@ -1,10 +1,12 @@
 """Plan which entries roll up into which period, and how many tokens a digest may have. No database.
 
 Only closed periods roll up, each once; turns that come later are added to the digest that already covers their time.
-Without a model the finest rung goes first; where a model writes, the coarsest does, and old months are united.
+Without a model, the finest rung is digested first. If a model writes the digests, the coarsest is, and old months are
+merged into the background.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -16,12 +18,20 @@ MIN_DIGEST_TOKENS = 80
 #: The share of the budget for the lines of written memory; the rest is for labels, headings and estimation errors.
 WRITTEN_SHARE = 0.9
 #: The minimum and the maximum share of the budget for the background, and the share that it leaves for new entries.
-MIN_BACKGROUND_SHARE, MAX_BACKGROUND_SHARE, GROWTH_SHARE = 1 / 2, 3 / 4, 1 / 10
+MIN_BACKGROUND_SHARE, MAX_BACKGROUND_SHARE, GROWTH_SHARE = 1 / 2, 3 / 4, 1 / 20
+#: The share of the budget that a written digest may have, however little of all notes its period has.
+MIN_PERIOD_SHARE = 1 / 10
+#: The share of a prompt for the text of notes; the rest is for their numbers and dates.
+PROMPT_TEXT_SHARE = 3 / 4
 #: Where a model writes digests, no period waits longer than this for late turns: they are added to the digest later.
 MAX_WRITTEN_AGE = ONE_WEEK
 #: If the facts of a period exceed the first share of the budget, its digest grows with the square root of their size,
 #: up to the second share.
 LARGE_PERIOD_SHARE, MAX_DIGEST_SHARE = 1 / 2, 1 / 2
+
+
+#: The rung that a period of a rung, by its first day, rolls up into.
+RungAbove = Callable[[Granularity, date], Granularity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +60,21 @@ class Step:
 
 
 def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> int:
-    """How many tokens a digest of this rung may have under ``budget``, of a period whose facts have ``fact_tokens``.
+    """The maximum tokens of a digest of this rung, for a period whose facts have ``fact_tokens``.
 
     A long meeting has more facts than a short chat, but also more that need not be kept.
     """
     more = math.sqrt(max(1.0, fact_tokens / max(1.0, budget * LARGE_PERIOD_SHARE)))
     return max(MIN_DIGEST_TOKENS, int(budget * min(granularity.rung.digest_share * more, MAX_DIGEST_SHARE)))
+
+
+def written_tokens(granularity: Granularity, budget: int, fact_tokens: int, all_tokens: int) -> int:
+    """Like :func:`digest_tokens` if a model writes digests: at most the period's share of ``all_tokens``, all notes.
+
+    So a month that said little leaves its room to the rest of the history. Every period keeps MIN_PERIOD_SHARE.
+    """
+    fair = budget * max(MIN_PERIOD_SHARE, WRITTEN_SHARE * fact_tokens / max(1, all_tokens))
+    return max(MIN_DIGEST_TOKENS, min(int(fair), digest_tokens(granularity, budget, fact_tokens)))
 
 
 def background_tokens(frontier: Sequence[Node], step: Step, budget: int) -> int:
@@ -69,7 +88,10 @@ def background_tokens(frontier: Sequence[Node], step: Step, budget: int) -> int:
 def due_at(
     granularity: Granularity, start: date, newest: datetime, tz: ZoneInfo, *, max_age: timedelta = timedelta.max
 ) -> datetime:
-    """When a period may be digested: it is over, and its newest turn is as old as its rung asks for, or ``max_age``."""
+    """The time from which a period may be digested.
+
+    By then it is over, and its newest turn is as old as its rung's ``min_age``, or ``max_age`` if that is less.
+    """
     end = granularity.rung.end(start)
     over = datetime(end.year, end.month, end.day, tzinfo=tz)
     return max(over, newest + min(granularity.rung.min_age, max_age))
@@ -83,31 +105,44 @@ def over_budget(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
 def due_periods(
     frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None
 ) -> list[Step]:
-    """What could be rolled up at ``now``, in the order it should be: finest rung first, oldest first.
+    """The steps that are due at ``now``, in the order to carry them out: finest rung first, oldest first.
 
-    Only the first step is sure to be still right after one is carried out. ``waiting`` is the time of the oldest
-    turn that is about to be summarised: a period that it may belong to is not digested just before it comes.
+    Plan again after each step, because it may change the others. ``waiting`` is the time of the oldest turn that is
+    about to be summarised: periods that it may belong to are not digested before it.
     """
     return _due(_steps(frontier, tz, _next_rung), now, _first_open_day(waiting, tz))
 
 
 def due_written(
-    frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None
+    frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None, prompt_tokens: int = 0
 ) -> list[Step]:
-    """The same where a model writes digests: coarsest rung first; the finer rungs of that time are passed on unchanged.
+    """Like :func:`due_periods` if a model writes digests: coarsest rung first; finer entries are passed on unchanged.
 
     So old entries become dense, new ones stay as they were noted, and each period is written once. When all months are
-    written, the background unites those that no longer fit. Days of a week in two months go to their own month
-    directly.
+    written, the background absorbs those that no longer fit. Of several due months only the newest is written if the
+    notes of the others fit a prompt of ``prompt_tokens``: the background absorbs them next. Days of a week in two
+    months roll up into their own month directly, and so does the only day of a week: the week's digest would be made
+    of the same notes.
     """
     still_open = _first_open_day(waiting, tz)
-    due = _due(_written_steps(frontier, tz), now, still_open)
+    rung_above = _rungs_within_month(frontier)
+    due = _due(_steps(frontier, tz, rung_above, MAX_WRITTEN_AGE), now, still_open)
     for step in due:
-        if _coarser_is_due(step, frontier, now, tz, still_open):
+        if _coarser_is_due(step, frontier, rung_above, now, tz, still_open):
             return [replace(step, passes=True)]
     due.sort(key=lambda step: -step.granularity.tier)  # stable, so still oldest first
+    months = [step for step in due if step.granularity is COARSEST_PERIOD and not step.digest]
+    if len(months) > 1 and _background_tokens_read(frontier, months[:-1]) <= prompt_tokens * PROMPT_TEXT_SHARE:
+        return [replace(months[0], passes=True)]
     coarsest = [step for step in due if step.granularity is COARSEST_PERIOD]
     return coarsest or [*_background(frontier), *due]
+
+
+def _background_tokens_read(frontier: Sequence[Node], joining: Sequence[Step]) -> int:
+    """The tokens that the background would be written from: the months before, and those of ``joining`` unwritten."""
+    unwritten = {child for step in joining for child in step.children}
+    coarse = (COARSEST_PERIOD, Granularity.BACKGROUND)
+    return sum(node.tokens for node in frontier if node.granularity in coarse or node.id in unwritten)
 
 
 def _due(steps: Iterable[tuple[Step, datetime]], now: datetime, still_open: date) -> list[Step]:
@@ -119,11 +154,13 @@ def _first_open_day(waiting: datetime | None, tz: ZoneInfo) -> date:
     return waiting.astimezone(tz).date() if waiting else date.max
 
 
-def _coarser_is_due(step: Step, frontier: Sequence[Node], now: datetime, tz: ZoneInfo, still_open: date) -> bool:
+def _coarser_is_due(
+    step: Step, frontier: Sequence[Node], rung_above: RungAbove, now: datetime, tz: ZoneInfo, still_open: date
+) -> bool:
     """Whether the period that a new digest would roll up into could be digested as well."""
     if step.digest or step.granularity.tier >= COARSEST_PERIOD.tier:
         return False
-    coarser = _rung_within_month(step.granularity, step.period_start)
+    coarser = rung_above(step.granularity, step.period_start)
     start = coarser.period_above(step.granularity, step.period_start)
     finer = [node for node in frontier if node.granularity.tier < coarser.tier]
     within = [node for node in finer if coarser.period_above(node.granularity, node.period_start) == start]
@@ -135,35 +172,46 @@ def _next_rung(finer: Granularity, start: date) -> Granularity:
     return Granularity.of_tier(finer.tier + 1)
 
 
-def _rung_within_month(finer: Granularity, start: date) -> Granularity:
-    """The next rung, but the month for a day whose week is not all in it."""
-    monday = Granularity.WEEK.rung.start(start)
-    shared = monday.month != (monday + timedelta(days=6)).month
-    return Granularity.MONTH if finer is Granularity.DAY and shared else _next_rung(finer, start)
+def _rungs_within_month(frontier: Iterable[Node]) -> RungAbove:
+    """The next rung; but the month for a day whose week is in two months, or has no other day."""
+    days: dict[date, set[date]] = defaultdict(set)
+    for node in frontier:
+        if node.granularity.tier <= Granularity.WEEK.tier:
+            last = node.granularity.rung.end(node.period_start) - timedelta(days=1)
+            days[Granularity.WEEK.rung.start(node.period_start)] |= {node.period_start, last}
+
+    def rung_above(finer: Granularity, start: date) -> Granularity:
+        monday = Granularity.WEEK.rung.start(start)
+        shared = monday.month != (monday + timedelta(days=6)).month
+        skips_week = finer is Granularity.DAY and (shared or len(days[monday]) < 2)
+        return Granularity.MONTH if skips_week else _next_rung(finer, start)
+
+    return rung_above
 
 
 def _background(frontier: Sequence[Node]) -> list[Step]:
-    """Unite all live months but the newest with the background; that one, too, if it is the only one."""
+    """The step, if any, that merges all live months but the newest into the background.
+
+    A single month is merged only if the background exists and newer entries need its room.
+    """
     months = sorted((n for n in frontier if n.granularity is COARSEST_PERIOD), key=lambda n: n.period_start)
     standing = next((n.id for n in frontier if n.granularity is Granularity.BACKGROUND), None)
-    joining = months[:-1] or (months if standing else [])
+    newer = any(n.granularity.tier < COARSEST_PERIOD.tier for n in frontier)
+    joining = months[:-1] or (months if standing and newer else [])
     return [Step(Granularity.BACKGROUND, EPOCH, tuple(n.id for n in joining), standing)] if joining else []
 
 
 def next_due(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, written: bool = False) -> datetime | None:
-    """When something will be due that is not yet; None if only new turns can change anything."""
-    steps = _written_steps(frontier, tz) if written else _steps(frontier, tz, _next_rung)
+    """The time at which the next step becomes due; None if no step will be due without new turns."""
+    rung_above, max_age = (_rungs_within_month(frontier), MAX_WRITTEN_AGE) if written else (_next_rung, timedelta.max)
+    steps = _steps(frontier, tz, rung_above, max_age)
     return min((when for _, when in steps if when > now), default=None)
-
-
-def _written_steps(frontier: Sequence[Node], tz: ZoneInfo) -> list[tuple[Step, datetime]]:
-    return _steps(frontier, tz, _rung_within_month, MAX_WRITTEN_AGE)
 
 
 def _steps(
     frontier: Sequence[Node],
     tz: ZoneInfo,
-    rung_above: Callable[[Granularity, date], Granularity],
+    rung_above: RungAbove,
     max_age: timedelta = timedelta.max,
 ) -> list[tuple[Step, datetime]]:
     """Every possible step to a calendar period with the moment it is due."""
@@ -187,7 +235,7 @@ def _steps(
 def _target(
     node: Node, coarser: Granularity, standing: dict[tuple[Granularity, date], Node], tz: ZoneInfo
 ) -> tuple[Granularity, date]:
-    """The period a node rolls up into: the coarsest digest already standing over it, else the next rung."""
+    """The period that a node rolls up into: that of the coarsest digest that covers it, else that of the next rung."""
     for granularity in Granularity.coarsest_first():
         place = (granularity, granularity.period_above(node.granularity, node.period_start))
         digest = standing.get(place)

@@ -1,7 +1,7 @@
-"""Detect ended states: which older sentence's state a newer one ends (revoked, closed, arrived, moved). Pure.
+"""Detect whether a newer sentence ends the state in an older one (revoked, closed, arrived, moved). Pure.
 
-The end must be stated explicitly, and the state that "still" holds or holds "for now" must be the same thing: a falsely
-detected end hides a true fact, a missed one only leaves both facts, to be read with their dates.
+The older sentence must say that the state "still" holds or holds "for now", and the newer one must explicitly end the
+same state: a falsely detected end hides a true fact, a missed one only leaves both facts, to be read with their dates.
 """
 
 import re
@@ -46,7 +46,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class ClauseSubject:
-    """The subject of a clause: its content words, those written like names, and a speaker who means themselves."""
+    """The subject of a clause: its content words, its names, and its speaker if they speak of themselves."""
 
     terms: frozenset[str]
     names: frozenset[str]
@@ -59,7 +59,7 @@ def is_ongoing(text: str) -> bool:
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text says so without naming what it is about: "The current answer is July 10"."""
+    """Whether the text says that something is ongoing without naming it: "The current answer is July 10"."""
     return any(not _topic(state, "").terms for state in _ongoing_matches(text))
 
 
@@ -87,7 +87,6 @@ def _ongoing_matches(text: str) -> Iterator[re.Match[str]]:
 
 
 def _end_matches(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    """Matches of explicit ends."""
     if _is_stated(text):
         yield from (match for match in by.finditer(text) if not _is_to_come(match))
 
@@ -101,7 +100,7 @@ def _is_stated(text: str) -> bool:
 
 
 def _is_to_come(end: re.Match[str]) -> bool:
-    """Whether the clause says so of the future only, or denies it."""
+    """Whether the clause of ``end`` announces the end for the future, or denies it."""
     rest = _without(_clause(end), end[0])
     return UPCOMING.search(rest) is not None or denies(rest)
 
@@ -168,7 +167,7 @@ def _digits(text: str) -> frozenset[str]:
 
 
 def _clause(match: re.Match[str]) -> str:
-    """The clause with the match, and those before it as long as it says nothing else."""
+    """The clause with the match; clauses before it are prepended while it has no other content words."""
     text, start = match.string, 0
     parts: list[str] = []
     for mark in [*CLAUSE_BREAK.finditer(text), None]:
@@ -184,7 +183,7 @@ def _clause(match: re.Match[str]) -> str:
 
 
 def _topic(sign: re.Match[str], speaker: str) -> ClauseSubject:
-    """The subject of the clause of a sign, without the sign; with the speaker if they speak of themselves."""
+    """The subject of the clause around ``sign``, without the sign; with the speaker if they speak of themselves."""
     rest = _without(_clause(sign), sign[0])
     return _subject_of(rest, frozenset(terms(speaker)) if FIRST_PERSON.search(rest) else frozenset())
 
@@ -195,7 +194,7 @@ def _subject_of(text: str, own: frozenset[str]) -> ClauseSubject:
 
 
 def _content(text: str) -> frozenset[str]:
-    """Content words without numbers; in Japanese without words in hiragana, which writes its grammar."""
+    """Content words without numbers, generic words, and words in hiragana, which Japanese uses for grammar."""
     return (
         frozenset(term for term in terms(ELIDED.sub("", text)) if not term.isdigit() and not KANA.search(term))
         - GENERIC_TERMS

@@ -21,7 +21,7 @@ from memorybank.safety.redaction import Masker
 
 LINE_INDENT, IMAGE_PLACEHOLDER, MAX_TOOL_NAME_CHARACTERS = "\n    ", "[image]", 60
 CALL_SPEAKER = "call"
-#: Notes from more speakers than this name none of them.
+#: A line that summarises more speakers than this names none of them.
 MAX_NOTED_SPEAKERS = 3
 
 
@@ -53,7 +53,7 @@ class SourceItem:
 def read(outputs: Iterable[RecordedOutput], *, tz: ZoneInfo, masker: Masker) -> list[Turn]:
     """Turns with secrets masked, dated in the bank's zone, each attributed to the account that wrote it.
 
-    A value that is masked in one of them is masked in all, before it and after it.
+    A secret that is detected in one turn is masked in all turns, earlier and later ones.
     """
     turns = [
         Turn(
@@ -146,7 +146,7 @@ def dated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
 
 
 def undated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
-    """The same with relative dates as they were said: ten times as fast, and enough for planning."""
+    """Like :func:`dated_items`, with unresolved relative dates: ten times as fast, and enough for planning."""
     names = name_words(u.speaker for turn in turns for u in turn.utterances)
     bodies = [LINE_INDENT.join(f"{u.speaker}: {_shown(u, names)}" for u in turn.utterances) for turn in turns]
     texts = (f"({dates.format_date(turn.at.date())}) {body}" for turn, body in zip(turns, bodies, strict=True))
@@ -154,7 +154,7 @@ def undated_items(turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
 
 
 def resolve_dates(planned: Iterable[SourceItem], turns: Sequence[Turn], *, encoding: str) -> list[SourceItem]:
-    """Items of an :func:`undated_items` of ``turns``, or parts of them, with relative dates resolved."""
+    """Resolve the relative dates of items, or parts of items, that :func:`undated_items` made of ``turns``."""
     return [_dated(item, turns[int(item.label) - 1], encoding) for item in planned]
 
 
@@ -164,7 +164,7 @@ def _dated(item: SourceItem, turn: Turn, encoding: str) -> SourceItem:
 
 
 def split_speaker(text: str, days: Collection[date], speakers: Collection[str]) -> tuple[str, str]:
-    """Speaker and text of a line that a model copied with its item's date and speaker; "" without a speaker."""
+    """Split a line that a model copied with its item's date and speaker into speaker, or "", and text."""
     for day in days:
         text = text.removeprefix(f"({dates.format_date(day)}) ")
     for speaker in speakers:
@@ -174,13 +174,13 @@ def split_speaker(text: str, days: Collection[date], speakers: Collection[str]) 
 
 
 def notes_speaker(speakers: Iterable[str]) -> str:
-    """The speaker shown for a line in a model's own words: whose words it summarises."""
+    """The speaker shown for a line in a model's own words: the people that it summarises; "" for none or too many."""
     names = list(dict.fromkeys(name.removeprefix(NOTED_FROM) for name in speakers if name))
     return NOTED_FROM + ", ".join(names) if 0 < len(names) <= MAX_NOTED_SPEAKERS else ""
 
 
 def _shown(utterance: Utterance, names: Collection[str]) -> str:
-    """Its text. The call of a tool names the tool, as results do, and does not speak in its name."""
+    """The indented text. A tool call begins with the tool's name, which is not quoted as speech in that name."""
     return _indented(utterance.text, () if utterance.speaker == CALL_SPEAKER else names)
 
 
@@ -200,11 +200,11 @@ def chunks(numbered: Iterable[SourceItem], limit: int, *, encoding: str) -> list
 def even_chunks(
     numbered: Iterable[SourceItem], size: int, *, width: int, limit: int, encoding: str
 ) -> list[list[SourceItem]]:
-    """The same in runs of about ``size`` tokens, of equal length, and as many as fill whole waves of ``width``.
+    """Like :func:`chunks`, in runs of about ``size`` tokens and equal length, as many as fill waves of ``width`` runs.
 
-    A run is up to a tenth longer than ``size`` (but never than ``limit``), because one more wave for the rest would
-    take as long as any. No run is cut below half of ``size`` only to fill a wave. Where turns are too long for runs of
-    equal length, there are as few runs as possible.
+    A run may be a tenth longer than ``size``, but never longer than ``limit``, because an additional wave for the rest
+    would take as long as any other. No run is cut below half of ``size`` only to fill a wave. If turns are too long for
+    runs of equal length, there are as few runs as possible.
     """
     pieces = [piece for item in numbered for piece in _split(item, min(size, limit), encoding)]
     total = sum(piece.tokens for piece in pieces)
@@ -264,5 +264,5 @@ def _cut(text: str, start: int, end: int) -> int:
 
 
 def fence(lines: Iterable[object], nonce: str, name: str = "data") -> str:
-    """The lines between fences that nobody could have forged, because ``nonce`` was drawn just now."""
+    """Enclose the lines in fences that nobody could have forged; ``nonce`` must be random and new."""
     return "\n".join([f"<<<{name} {nonce}", *map(str, lines), f"{name} {nonce}>>>"])

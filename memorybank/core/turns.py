@@ -6,11 +6,16 @@ from typing import Literal
 
 #: The model's name as a speaker. No account is shown under this name.
 ASSISTANT_SPEAKER = "assistant"
-#: The speaker of a line in a model's own words: this, and the names of the people it summarises.
+#: The prefix of the speaker of a line in a model's own words; the names of the people it summarises follow.
 NOTED_FROM = "noted from "
+#: The speaker of a chat's notes where they stand beside sentences of its turns.
+NOTES_SPEAKER = "noted"
 
-#: Why a line that a model calls an instruction is quarantined, with all facts from its turns.
+#: The quarantine reason of a line that a model calls an instruction, and of all facts from its turns.
 STEERS_ASSISTANT = "steers the assistant, says the model that noted it"
+
+#: The quarantine reason of what one person likes for themselves: it is used for that person, and for nobody else.
+OWN_PREFERENCE = "a preference of one person"
 
 Role = Literal["user", "assistant", "tool"]
 

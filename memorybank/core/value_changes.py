@@ -31,7 +31,7 @@ def _value(name: str, *, spaced: bool) -> str:
 
 
 def value_phrase(template: str, *, spaced: bool) -> str:
-    """A template of a pack with its values as groups. A value at the end of it matches as much as a value can."""
+    """A pack's template as a pattern with groups for its values; a value at its end matches as much as possible."""
     pattern = template.replace("OLD", _value("old", spaced=spaced)).replace("NEW", _value("new", spaced=spaced))
     if spaced:
         return rf"\b{pattern}{_VALUE_END}" if template.endswith(("OLD", "NEW")) else rf"\b{pattern}"
@@ -68,7 +68,7 @@ CLAUSE_BREAK = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| –
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class ValueChange:
     """A value that no longer holds; ``new`` is the value that replaces it, if the sentence names it."""
 
     old: str
@@ -82,23 +82,23 @@ class StatedChange:
     turn_id: int
     speaker: str
     sentence: str
-    replacement: Replacement
+    replacement: ValueChange
 
 
-def replacements(text: str) -> list[Replacement]:
+def replacements(text: str) -> list[ValueChange]:
     """The values that ``text`` explicitly replaces; none if it only asks or supposes."""
     if HEDGED.search(text):
         return []
     return list(dict.fromkeys(_matches(text)))
 
 
-def _matches(text: str) -> Iterator[Replacement]:
+def _matches(text: str) -> Iterator[ValueChange]:
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             groups = match.groupdict(default="")
             old, new = (groups.get(name, "").strip(_MARKS) for name in ("old", "new"))
             if is_value(old) and (not new or _has_value(new)) and not _is_negated(match):
-                yield Replacement(old, new)
+                yield ValueChange(old, new)
 
 
 def _is_negated(match: re.Match[str]) -> bool:
@@ -128,7 +128,7 @@ def is_one_of_a_kind(value: str) -> bool:
     return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC_TERMS
 
 
-def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bool = False) -> bool:
+def is_replaced(older: str, newer: str, replacement: ValueChange, *, decided: bool = False) -> bool:
     """Whether ``older`` states the replaced value about the subject of the replacement in ``newer``.
 
     If the value is one of a kind and the older sentence is a decision for it (``decided``), that is enough.
@@ -142,7 +142,7 @@ def is_replaced(older: str, newer: str, replacement: Replacement, *, decided: bo
     return decided and is_one_of_a_kind(replacement.old)
 
 
-def _has_new_value(older: str, replacement: Replacement) -> bool:
+def _has_new_value(older: str, replacement: ValueChange) -> bool:
     """Whether the older sentence also has the new value, or says that the old one does not hold."""
     new = replacement.new
     names = {term for term in set(terms(new)) - GENERIC_TERMS - set(terms(replacement.old)) if term.isalpha()}
@@ -167,7 +167,7 @@ def changes(turns: Sequence[Turn]) -> list[StatedChange]:
 
 
 def mark_changes(drafts: Sequence[DraftFact], changes: Sequence[StatedChange]) -> list[DraftFact]:
-    """Facts that name what they replace if somebody in their turn said so, with more weight for it."""
+    """The drafts; facts whose turn states a change get more weight and, if they lack it, the replaced value."""
     marked = list(drafts)
     for change in changes:
         _mark_best(marked, change)
@@ -186,7 +186,7 @@ def _mark_best(drafts: list[DraftFact], change: StatedChange) -> None:
     best = -max(akin)[2]
     draft = drafts[best]
     if set(terms(replacement.old)) <= set(terms(draft.text)):
-        # It says so itself, or mentions the old value in another way: then another fact may say so.
+        # The best fact states the change, or mentions the old value otherwise: then another fact may state the change.
         telling = [number for number, other in own if _says_replaced(other.text, replacement)]
         for number in [best] if best in telling else telling:
             drafts[number] = _with_change_weight(drafts[number])
@@ -196,13 +196,13 @@ def _mark_best(drafts: list[DraftFact], change: StatedChange) -> None:
         )
 
 
-def _says_replaced(text: str, replacement: Replacement) -> bool:
+def _says_replaced(text: str, replacement: ValueChange) -> bool:
     """Whether the text itself says that this value no longer holds."""
     return any(other.old.casefold() == replacement.old.casefold() for other in replacements(text))
 
 
 def _with_change_weight(draft: DraftFact) -> DraftFact:
-    """The fact with the weight of a change."""
+    """The fact with more weight, because it states a change: halfway from its own weight to 1."""
     return replace(draft, weight=max(draft.weight, (1 + draft.weight) / 2))
 
 

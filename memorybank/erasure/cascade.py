@@ -1,7 +1,7 @@
-"""Remove turns from memory: delete what rests on them, keep what others said, mark for rebuilding what lost a line.
+"""Remove turns from memory: delete facts that rest on them, keep other people's, and mark summaries for rebuilding.
 
-A model that wrote a line had also read turns that the line does not cite. So a line of an affected leaf stays only if
-the remaining turns that it cites contain every word of it.
+The model that wrote a fact had also read turns that the fact does not cite. So a fact of an affected leaf stays only if
+the turns that it cites all remain and contain every word of it.
 """
 
 from collections import Counter
@@ -35,13 +35,13 @@ from memorybank.models import (
 from memorybank.models.chat import sequences_by_chat
 from memorybank.safety.redaction import Masker
 
-#: Databases limit the parameters of a query.
+#: Facts deleted in one query, because databases limit the number of query parameters.
 FACTS_PER_DELETION = 10_000
 
 
 @dataclass(slots=True)
 class TurnWords:
-    """The words of turns as memory reads them: masked, with speakers and dates. Preloading shortens the lock."""
+    """Cached words of turns as memory reads them: masked, with speakers and dates. Preloading shortens the lock."""
 
     bank: Bank
     masker: Masker
@@ -49,7 +49,7 @@ class TurnWords:
 
     @classmethod
     def of(cls, bank: Bank) -> Self:
-        """Nothing read yet."""
+        """An empty cache for this bank."""
         return cls(bank, MaskedValue.objects.masker(bank))
 
     def words(self, output: Output) -> frozenset[str]:
@@ -76,7 +76,7 @@ def _covers(leaf: Entry, sequence: int) -> bool:
 
 
 def preload(words: TurnWords, outputs: OutputsByChat) -> None:
-    """Read the turns that :func:`remove_outputs` will compare lines with."""
+    """Read the turns that :func:`remove_outputs` will compare facts with. Call it before locking the bank."""
     for leaf in _affected_leaves(outputs):
         cited = set(FactOutput.objects.filter(fact__entry=leaf).values_list("output_id", flat=True))
         for output in Output.objects.filter(pk__in=cited.difference(outputs[leaf.chat_id or 0])):
@@ -86,7 +86,7 @@ def preload(words: TurnWords, outputs: OutputsByChat) -> None:
 def remove_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts: Counter[str]) -> set[int]:
     """Remove everything that was derived from these outputs; return the ids of the deleted facts.
 
-    The caller holds the bank's lock, and has deleted the outputs or a half of each, or excluded them from memory.
+    The caller holds the bank's lock, and has already deleted each output, erased half of it or excluded it from memory.
     """
     chats = bank.chats.select_for_update().filter(pk__in=outputs).order_by("pk")
     leaves = _affected_leaves(outputs)
@@ -103,7 +103,7 @@ def remove_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts:
 
 
 def exclude_author(bank: Bank, author: str, words: TurnWords, counts: Counter[str], now: datetime) -> None:
-    """Remove everything that was derived from an author's words from memory. Their turns stay.
+    """Remove from memory everything that was derived from an author's words; their turns stay.
 
     The caller holds the bank's lock and has opted the author out.
     """
@@ -112,9 +112,9 @@ def exclude_author(bank: Bank, author: str, words: TurnWords, counts: Counter[st
 
 
 def exclude_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts: Counter[str], now: datetime) -> None:
-    """Remove everything that was derived from outputs from memory and from checkpoints. The outputs stay.
+    """Remove from memory and checkpoints everything that was derived from these outputs; the outputs stay.
 
-    The caller holds the bank's lock and has marked them, so that memory does not use them any more.
+    The caller holds the bank's lock, and has already marked the outputs so that memory no longer uses them.
     """
     facts = remove_outputs(bank, outputs, words, counts)
     remove_from_blocks(bank, counts, facts=facts, outputs=outputs, now=now)
@@ -129,9 +129,9 @@ def remove_from_blocks(
     chats: Collection[str] = (),
     now: datetime,
 ) -> None:
-    """Remove deleted facts and chats from the stored block, and what rests on ``outputs`` from every other table.
+    """Remove facts and chats from the stored block, and everything that rests on ``outputs`` from the other tables.
 
-    Work that is under way writes nothing. The caller holds the bank's lock.
+    It increments the epoch, so running jobs discard their results. The caller holds the bank's lock.
     """
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
     invalidate(bank, chats=chats, facts=facts, now=now)
@@ -143,7 +143,7 @@ def remove_from_blocks(
 
 
 def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
-    """Remove everything that was derived from a chat; its turns are pending again. Return the deleted facts' ids.
+    """Delete all memory of a chat and make its turns pending again; return the ids of the deleted facts.
 
     The caller holds the locks of ``bank`` and ``chat``.
     """
@@ -158,19 +158,20 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
 
 
 def remove_quotes(bank: Bank, chat: Chat, words: TurnWords, counts: Counter[str]) -> None:
-    """Remove the facts of a chat that its turns do not support without the answers that quote what is private.
+    """Delete a chat's facts that have no support without its answers that quote private memory.
 
-    One person alone could read it, and others may now. The caller holds the locks of ``bank`` and ``chat``.
+    Call it when a chat that had a single reader gets other readers: only chats with one reader use such answers. The
+    caller holds the locks of ``bank`` and ``chat``.
     """
     deleted = {fact for leaf in chat.entries.all() for fact in _prune_leaf(bank, leaf, set(), words, counts)}
     Fact.objects.filter(pk__in=deleted).delete()
 
 
 def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
-    """Take a chat that has just become private out of what is for everybody; return the facts that this concerns.
+    """Take a chat that has just become private out of shared memory; return the ids of the affected facts.
 
-    Its leaves stay, with what people decided on their facts, and rest in no digest. A pin on a digest's line passes to
-    the facts that the line rests on. Its turns are indexed again. The caller holds the locks of ``bank`` and ``chat``.
+    Its leaves stay, with people's decisions on their facts, but leave their digests. A pinned digest line passes its
+    pin to the facts that it rests on. The turns are indexed again. The caller holds the locks of ``bank`` and ``chat``.
     """
     leaves = chat.entries.all()
     digests = list(leaves.above())
@@ -186,7 +187,7 @@ def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
 
 
 def attach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
-    """Have a chat that has just become public roll up with the others, and its turns indexed again.
+    """Let a chat that has just become public roll up into digests again, and index its turns again.
 
     The caller holds the locks of ``bank`` and ``chat``.
     """
@@ -196,7 +197,7 @@ def attach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
 
 
 def _reset_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
-    """Delete a chat's documents, to be indexed again, and count again what is pending."""
+    """Delete a chat's search documents, so that it is indexed again, and recompute its pending turns and due time."""
     documents = SearchDocument.objects.filter(chat=chat)
     counts["documents"] += documents.count()
     documents.delete()
@@ -209,7 +210,7 @@ def _reset_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
 
 
 def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, counts: Counter[str]) -> set[int]:
-    """The ids of a leaf's facts that the remaining turns do not support, to be deleted. An empty leaf is deleted."""
+    """Update a leaf, or delete it if no turns are left; return the ids of unsupported facts, yet to be deleted."""
     remaining = list(leaf.covered())
     usable = {output.pk: output for output in OptOut.objects.usable(bank, remaining)}
     facts = list(leaf.facts.prefetch_related("output_links"))
@@ -219,7 +220,7 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
         counts["summaries"] += 1
         leaf.delete()
         return {fact.pk for fact in unsupported}
-    leaf.facts.exclude(original="").update(original="", original_speaker="")  # a model wrote it beside removed turns
+    leaf.facts.exclude(original="").update(original="", original_speaker="")  # the model had read the removed turns
     leaf.stale = leaf.stale or any(not usable.keys().isdisjoint(fact.citations) for fact in unsupported)
     leaf.tokens -= sum(fact.tokens for fact in unsupported)
     leaf.output_count, leaf.updates = len(remaining), leaf.updates + 1
@@ -232,7 +233,7 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
 
 
 def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed: set[int], words: TurnWords) -> bool:
-    """Whether the cited turns are all left and contain every word of the fact."""
+    """Whether the cited turns all remain and contain every word of the fact."""
     if not usable.keys() >= set(fact.citations):
         return False
     cited = [usable[output] for output in fact.citations]
@@ -244,7 +245,7 @@ def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed
 
 
 def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
-    """Delete lines of digests that rest on deleted facts or were written beside them; return the ids of these lines."""
+    """Delete digest lines that the remaining facts do not support, and empty digests; return the ids of the lines."""
     deleted: set[int] = set()
     for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
         lines = digest.facts.prefetch_related("source_links", "sources__entry__chat")
@@ -264,7 +265,7 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
 
 
 def mark_digests_stale(leaf: Entry) -> None:
-    """Have the digests above a rebuilt leaf rebuilt, too."""
+    """Mark the digests above a rebuilt leaf stale, so that they are rebuilt, too."""
     digests = Entry.objects.filter(pk=leaf.pk).above()
     _prune_digests(digests, Counter())
     digests.update(stale=True)
@@ -272,7 +273,7 @@ def mark_digests_stale(leaf: Entry) -> None:
 
 
 def _is_line_supported(line: Fact) -> bool:
-    """Whether all leaf facts that a digest's line cites are left, for everybody, and contain every word of it."""
+    """Whether the cited facts all remain, are public and contain every word of the line (unless a person edited it)."""
     remaining = [fact for fact in line.sources.all() if not fact.is_private]
     if len(remaining) < len(line.source_links.all()):
         return False

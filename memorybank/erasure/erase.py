@@ -1,7 +1,7 @@
 """Erase a chat, an author, turns, a line or everything, with all memory derived from it, and write a receipt.
 
-One transaction deletes everything and increments the epoch, so that no work under way can bring anything back. What
-others said stays; lines that a model wrote are rebuilt by the next sweep.
+One transaction deletes everything and increments the epoch, so that running jobs cannot write erased text back.
+Other people's words stay; the next sweep rebuilds the summaries that lost a line.
 """
 
 import json
@@ -33,6 +33,7 @@ from memorybank.indexing import block_writer, document_writer
 from memorybank.language import tokens
 from memorybank.models import (
     CARRIED,
+    AnswerRating,
     Bank,
     Embedding,
     Entry,
@@ -96,7 +97,10 @@ def _forget(bank: Bank, kind: Kind, target: Target, *, actor: str, now: datetime
 
 @at_present
 def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> list[ErasureReceipt]:
-    """Erase the turns of a request; one receipt for each. Raises ``ErasureRequest.DoesNotExist``."""
+    """Erase the turns of a request; return a receipt for each turn, or none if the request is no longer open.
+
+    Raises ``ErasureRequest.DoesNotExist``.
+    """
     request = bank.erasure_requests.get(pk=request_id)
     if not requests.close(request, ErasureRequest.State.ERASED, actor, now):
         return []
@@ -124,7 +128,7 @@ class _ErasurePlan:
     def execute(
         self, bank: Bank, *, actor: str, now: datetime, dry_run: bool = False
     ) -> tuple[ErasureReceipt, list[int]]:
-        """Erase, in the caller's transaction; return the receipt and which of the affected chats are left."""
+        """Erase in the caller's transaction; return the receipt and the ids of the affected chats that still exist."""
         row, counts = Bank.objects.select_for_update().get(pk=bank.pk), Counter[str]()
         scope = resolve_scope(row, self.kind, self.target)
         chats = _erase(row, scope, self.words, counts, now)
@@ -142,7 +146,7 @@ class _ErasurePlan:
 
 
 def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[str], now: datetime) -> list[int]:
-    """Delete from every table; return which of the affected chats are left. The caller holds the bank's lock."""
+    """Delete from every table; return the ids of affected chats that still exist. The caller holds the bank's lock."""
     counts["blocks"] = bank.blocks.count()
     counts["turns"], counts["halves_of_turns"] = scope.outputs.count(), len(scope.halves)
     outputs = scope.outputs_by_chat()
@@ -159,6 +163,8 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
         Output.objects.bulk_update(scope.halves, HALF_FIELDS)
         facts = cascade.remove_outputs(bank, outputs, words, counts)
         bank.chats.filter(pk__in=quoting).update(title="")
+        if scope.kind == Kind.AUTHOR:
+            AnswerRating.objects.filter(output__chat__bank=bank, person=scope.subject[1]).delete()
         empty = bank.chats.filter(pk__in=outputs, outputs=None)
     counts["chats"] = empty.count()
     cascade.remove_from_blocks(bank, counts, facts=facts, outputs=outputs, now=now)
@@ -230,7 +236,7 @@ def _receipt(
     if not dry_run:
         row.save()
         common = {"bank": bank, "kind": Kind.OUTPUT, "asked_by": row.asked_by, "epoch": row.epoch, "at": now}
-        for turn in scope.further_subjects:  # refused when it is sent again; the receipt above has the counts
+        for turn in scope.further_subjects:  # tombstones that block re-import; the receipt above has the counts
             Erasure.objects.create(subject=Erasure.digest(bank, turn), counts={}, **common)
         hooks.notify(bank.pk, Change.ERASED, [row.pk])
         log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=scope.kind, epoch=bank.epoch, **nonzero)

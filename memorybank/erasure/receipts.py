@@ -10,7 +10,7 @@ from django.utils.translation import ngettext_lazy
 
 from memorybank.data_inventory import TABLES
 
-#: What will be rebuilt, in words.
+#: Labels for the counts of what will be rebuilt.
 REBUILT_COUNTS: Mapping[str, Promise] = {
     "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
     "digests_to_mend": ngettext_lazy("digest", "digests"),
@@ -19,18 +19,18 @@ REBUILT_COUNTS: Mapping[str, Promise] = {
 
 
 def erased_counts() -> dict[str, Promise]:
-    """What is deleted, in words, in the order of the tables."""
+    """Labels for the counts of what is deleted, in the order of the tables."""
     return {name: words for table in TABLES for name, words in table.counts.items()}
 
 
 def count_names() -> list[str]:
-    """All names that a receipt counts: what is deleted, then what will be rebuilt."""
+    """The names of all counts in a receipt: what is deleted, then what will be rebuilt."""
     return [*erased_counts(), *REBUILT_COUNTS]
 
 
 @dataclass(frozen=True, slots=True)
 class ErasureReceipt:
-    """The counts of an erasure or its dry run. About ``calls`` model calls will follow; ``epoch`` is the new one."""
+    """The counts of an erasure or its dry run. ``epoch`` is the new epoch of the bank; ``calls`` is an estimate."""
 
     id: int | None
     kind: str
@@ -41,6 +41,6 @@ class ErasureReceipt:
     counts: Mapping[str, int]
 
     def as_dict(self) -> dict[str, Any]:
-        """For ``--json`` and for pages."""
+        """The fields and all counts, including zeros, for ``--json`` and for pages."""
         named = {name: getattr(self, name) for name in ("id", "kind", "asked_by", "at", "epoch", "dry_run")}
         return {**named, **{name: self.counts.get(name, 0) for name in count_names()}}

@@ -1,4 +1,4 @@
-"""Repeat erasures on a database that was restored from an older backup: from receipts, which hold hashes only."""
+"""Repeat erasures on a database restored from an older backup, using their receipts, which hold only hashes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,43 +17,42 @@ from memorybank.models import Bank, Erasure, Output
 from memorybank.models.chat import OutputQuerySet
 from memorybank.models.privacy import Subject
 
-#: What a hash names: what is erased, and its turns.
+#: Hash of a target → the target as ``forget`` takes it, and its turns.
 Targets = Mapping[str, tuple[Target, OutputQuerySet]]
-#: What a receipt has in a file; ``at`` is a time.
-FIELDS = ("kind", "subject", "asked_by", "epoch", "counts", "at")
+#: The fields of an exported receipt; ``at`` is a ``datetime``.
+RECEIPT_FIELDS = ("kind", "subject", "asked_by", "epoch", "counts", "at")
 
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What a replay found: receipts that were known, those it took, and the erasures that it repeated."""
+    """Counts of a replay: receipts already known, receipts added, erasures repeated, and turns erased."""
 
     known: int = 0
     taken: int = 0
     erased: int = 0
     turns: int = 0
-    #: Receipts that cover only a part of what they name now, because somebody wrote afterwards: ids of the receipts.
+    #: Ids of the receipts that were not repeated, because their target has turns from after the receipt.
     undecided: list[int] = field(default_factory=list)
 
 
 def receipts(bank: Bank) -> Iterator[dict[str, Any]]:
     """The receipts of a bank, oldest first, as :func:`replay` reads them."""
-    yield from bank.erasures.order_by("pk").values(*FIELDS)
+    yield from bank.erasures.order_by("pk").values(*RECEIPT_FIELDS)
 
 
 @at_present
 def replay(bank: Bank, rows: Sequence[Mapping[str, Any]], *, actor: str, now: datetime = PRESENT) -> ReplayReport:
-    """Take the receipts that the bank lacks, so that nothing is imported again, and erase what they name.
+    """Add the receipts that the bank lacks, which blocks re-import, and erase their targets again.
 
-    Turns that were said after a receipt are not its business. If what it names has any, none is erased, and the
-    receipt is reported as undecided.
+    A target that has turns from after its receipt is not erased; the receipt is reported as undecided.
     """
     report, missing = ReplayReport(), _missing(bank, rows)
     report.known, report.taken = len(rows) - len(missing), len(missing)
     with transaction.atomic():
         for row in missing:
-            Erasure.objects.create(bank=bank, **{name: row[name] for name in FIELDS})
+            Erasure.objects.create(bank=bank, **{name: row[name] for name in RECEIPT_FIELDS})
         newest = max((row["epoch"] for row in missing), default=0)
-        # Work that began before this writes nothing.
+        # A new epoch makes running jobs discard their results.
         Bank.objects.filter(pk=bank.pk).update(epoch=Greatest(F("epoch"), Value(newest)) + int(bool(missing)))
     bank.refresh_from_db()
     targets = _targets(bank) if missing else {}
@@ -70,7 +69,7 @@ def _missing(bank: Bank, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str,
 def _repeat(
     bank: Bank, row: Mapping[str, Any], targets: Targets, report: ReplayReport, *, actor: str, now: datetime
 ) -> None:
-    """Erase what a receipt names, if it is there again. The turns of a line have receipts of their own."""
+    """Erase a receipt's target if it exists again. Skips lines, because their turns have receipts of their own."""
     target, turns = targets.get(row["subject"], ("", Output.objects.none()))
     if any(at > row["at"] for at in turns.values_list("created_at", flat=True)):
         report.undecided.append(Erasure.objects.get(bank=bank, subject=row["subject"], at=row["at"]).pk)
@@ -83,14 +82,14 @@ def _repeat(
             receipt = forget(bank, **named, actor=actor, now=now)
         else:
             return
-    except InvalidInput:  # another receipt has covered it
+    except InvalidInput:  # already erased because of another receipt
         return
     report.erased += 1
     report.turns += receipt.counts.get("turns", 0) + receipt.counts.get("halves_of_turns", 0)
 
 
 def _targets(bank: Bank) -> Targets:
-    """Everything in the bank that a receipt can name, by its hashes: what ``forget`` is told, and its turns."""
+    """Every possible target of an erasure in the bank, by its hashes."""
     return {
         digest: (target, turns)
         for subject, target, turns in _subjects(bank)

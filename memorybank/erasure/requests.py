@@ -1,6 +1,6 @@
-"""Requests in a chat to forget something: the turns leave every prompt at once, and the owners decide on erasing them.
+"""Requests to forget something, made in a chat: prompts omit the turns at once, and owners decide on erasing them.
 
-Nothing is erased yet, so a misunderstanding is undone with one click. Requests are detected while a turn is recorded.
+Nothing is erased yet, so one click undoes a misunderstanding. Requests are detected while a turn is recorded.
 """
 
 from collections.abc import Collection, Iterable
@@ -31,13 +31,13 @@ from memorybank.models import (
 from memorybank.models.chat import sequences_by_chat
 from memorybank.reading import recall
 
-#: Other chats searched for the subject of a request.
+#: Maximum number of other chats searched for the subject of a request.
 MAX_SEARCHED_CHATS = 50
 State = ErasureRequest.State
 
 
 def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
-    """Withhold the turns that a turn asks to forget, and file the request; None if it asks nothing.
+    """Withhold the turns that a turn asks to forget, and file the request; None if it makes no request.
 
     The caller holds the bank's lock.
     """
@@ -53,7 +53,7 @@ def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | 
     Fact.objects.filter(pk__in=facts).update(hidden=True)
     SearchDocument.objects.filter(output__in=ids).delete()
     Checkpoint.objects.drop(sequences_by_chat(outputs))
-    Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)  # work on these turns that is under way writes nothing
+    Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)  # running jobs discard their results
     invalidate(bank, facts=facts, now=now)
     request = ErasureRequest.objects.create(
         bank=bank,
@@ -90,7 +90,10 @@ def confirmation(output: Output) -> str:
 
 @at_present
 def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> bool:
-    """Reject a request and restore its turns; whether it was still open. Raises ``ErasureRequest.DoesNotExist``."""
+    """Reject a request and restore its turns; return whether it was still open.
+
+    Raises ``ErasureRequest.DoesNotExist``.
+    """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         request = row.erasure_requests.get(pk=request_id)
@@ -109,7 +112,7 @@ def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PR
 
 
 def _mark_summaries_stale(outputs: Iterable[Output], facts: Collection[int]) -> None:
-    """Have summaries rebuilt that were made without these turns, while they were withheld."""
+    """Mark the summaries stale that were written without these turns while they were withheld."""
     for output in outputs:
         covering = {"chat": output.chat_id, "first_output__lte": output.sequence}
         covering["last_output__gte"] = output.sequence
@@ -118,6 +121,6 @@ def _mark_summaries_stale(outputs: Iterable[Output], facts: Collection[int]) -> 
 
 
 def close(request: ErasureRequest, state: str, actor: str, now: datetime) -> bool:
-    """Close an open request; whether it was still open."""
+    """Close a request; return whether it was still open."""
     open_ones = ErasureRequest.objects.filter(pk=request.pk, state=State.OPEN)
     return bool(open_ones.update(state=state, closed_by=actor[:200], closed_at=now))

@@ -25,11 +25,11 @@ from memorybank.models import (
 
 #: How often a bank with a maximum age is checked.
 CHECK_INTERVAL = timedelta(days=1)
-ACTOR = "retention"
+RETENTION_ACTOR = "retention"
 
 
 def expire(bank_id: int, *, now: datetime) -> Counter[str]:
-    """Delete what is too old in a bank, and count it. Does nothing if another worker has just checked."""
+    """Delete a bank's expired data and return the counts. Does nothing if another worker has just checked the bank."""
     counts = Counter[str]()
     with transaction.atomic():
         if not Bank.objects.filter(pk=bank_id).expiring(now).update(expire_at=now + CHECK_INTERVAL):
@@ -43,7 +43,13 @@ def expire(bank_id: int, *, now: datetime) -> Counter[str]:
             gone = _expire_memory(bank, now - timedelta(days=bank.keep_memory_days), counts)
         if counts.total():
             remove_from_blocks(bank, Counter(), facts=gone, outputs={}, now=now)
-            log(bank, ACTOR, Event.Action.ERASE, now, **{name: count for name, count in counts.items() if count})
+            log(
+                bank,
+                RETENTION_ACTOR,
+                Event.Action.ERASE,
+                now,
+                **{name: count for name, count in counts.items() if count},
+            )
     if counts.total():
         block_writer.refresh(bank_id, now=now)
     return counts
@@ -56,7 +62,7 @@ def _expire_turns(bank: Bank, limit: datetime, counts: Counter[str]) -> None:
 
 
 def _expire_rows(bank: Bank, age: Age, limit: datetime, counts: Counter[str]) -> None:
-    """Delete or blank rows that are too old by their own time, in every table."""
+    """In every table, delete or blank the rows whose own timestamp is too old."""
     day = limit.astimezone(bank.tz).replace(hour=0, minute=0, second=0, microsecond=0)
     for table in TABLES:
         for expiry in table.expiries:
@@ -81,7 +87,7 @@ def _expire_checkpoints(bank: Bank, limit: datetime, counts: Counter[str], since
 
 
 def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int]:
-    """Delete facts that are too old, and the lines that rest on them; return their ids. Older turns are not read again.
+    """Delete old facts and the digest lines that rest on them; return the ids of both. Old turns are not read again.
 
     The leaves stay, empty, because they record which turns have been read.
     """

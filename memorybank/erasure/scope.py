@@ -19,7 +19,7 @@ Target = str | int | Collection[int]
 
 @dataclass(slots=True)
 class ErasureScope:
-    """The turns to erase: whole outputs, and outputs of which somebody else said the other half.
+    """The turns to erase: whole outputs, and halves of outputs whose other half somebody else wrote.
 
     ``subject`` names the target in the receipt. ``further_subjects`` name more turns that must not be imported again.
     """
@@ -40,9 +40,9 @@ class ErasureScope:
 
 
 def quoting_titles(outputs: QuerySet[Output], *, always: bool = False) -> list[int]:
-    """The chats of these outputs whose titles have a word that one of them contains and no remaining turn.
+    """The ids of chats whose titles quote these outputs: with a content word that no remaining turn contains.
 
-    With ``always``, also where remaining turns contain it.
+    Titles without any words count, too. With ``always``, all titles of the outputs' chats count.
     """
     chats = []
     for chat in Chat.objects.filter(pk__in=outputs.values("chat")).exclude(title=""):
@@ -56,7 +56,7 @@ def quoting_titles(outputs: QuerySet[Output], *, always: bool = False) -> list[i
 
 
 def _missing_words(wanted: set[str], turns: QuerySet[Output]) -> set[str]:
-    """Those of the words, which may be truncated, that none of the turns contains."""
+    """The wanted words that no turn contains, not even inside a longer word: words of titles may be truncated."""
     for texts in turns.values_list("question", "answer").iterator(chunk_size=200):
         text = " ".join(word for text in texts for word in words(text))
         wanted = {word for word in wanted if word not in text}
@@ -97,7 +97,7 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
 
 
 def with_versions(outputs: OutputQuerySet, turns: OutputQuerySet) -> OutputQuerySet:
-    """These turns, and the versions that they replaced with what had followed each: nobody would find those again."""
+    """These turns and the set-aside turns that they replaced, directly or indirectly: nobody could find those later."""
     known = set(turns.values_list("pk", flat=True))
     reached = {pk for replaced in turns.exclude(replaces=[]).values_list("replaces", flat=True) for pk in replaced}
     while further := outputs.filter(pk__in=reached - known, set_aside=True):
@@ -107,7 +107,7 @@ def with_versions(outputs: OutputQuerySet, turns: OutputQuerySet) -> OutputQuery
 
 
 def subject_of(output: Output) -> Subject:
-    """The name by which a turn is known in receipts."""
+    """The subject that identifies a turn in receipts."""
     return (Kind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
 
 
@@ -123,17 +123,17 @@ def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureSco
 
 
 def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
-    """Everything an author wrote or is quoted with; of a conversation between people, only the author's half."""
+    """All turns that an author wrote, said or answered; of turns shared with somebody else, only the author's half."""
     turns = outputs.of_person(author)
     if not author or not turns.exists():
-        raise InvalidInput(_("author: nothing of “%(name)s” is recorded.") % {"name": author[:200]})
+        raise InvalidInput(_("author: no messages by “%(name)s”.") % {"name": author[:200]})
     halves = [turn for turn in turns.exclude(said_by="", answered_by="") if _keep_other_half(turn, author)]
     whole = turns.exclude(pk__in=[turn.pk for turn in halves])
     return ErasureScope(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
 
 
 def _keep_other_half(output: Output, author: str) -> bool:
-    """Clear the author's half of a turn, unsaved; whether the other half is somebody else's."""
+    """Clear the author's half of a turn without saving it; return whether another person's half is left."""
     if author not in (output.author, output.said_by):
         output.answer = output.answered_by = ""
     elif output.answered_by not in ("", author):

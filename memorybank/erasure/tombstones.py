@@ -1,4 +1,4 @@
-"""Tombstones: outputs that were erased are refused when somebody sends them again."""
+"""Tombstones: refuse to import outputs that were erased."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from memorybank.new_output import NewOutput
 
 
 def not_erased(bank: Bank, many: Sequence[NewOutput]) -> list[NewOutput]:
-    """Those that no erasure covers, so that neither a second import nor a running one brings anything back."""
+    """The outputs that no erasure covers, so that neither new nor running imports restore erased turns."""
     subjects = [_subjects(new) for new in many] if bank.epoch else []
     until = Erasure.objects.until(bank, {subject for names in subjects for subject in names})
     if not until:
@@ -18,7 +18,7 @@ def not_erased(bank: Bank, many: Sequence[NewOutput]) -> list[NewOutput]:
 
 
 def _subjects(new: NewOutput) -> list[Subject]:
-    """Every subject under which an erasure may have covered it."""
+    """Every subject of an erasure that would cover this output."""
     kind = Erasure.Kind
     people = {name for name in (new.author, new.said_by, new.answered_by) if name}
     named = [(kind.EVERYTHING,), (kind.CHAT, new.chat_key), *((kind.AUTHOR, name) for name in people)]

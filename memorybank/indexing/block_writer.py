@@ -7,7 +7,7 @@ from memorybank.reading.block_rendering import render_block
 
 
 def refresh(bank_id: int, *, now: datetime) -> None:
-    """Render the block of a bank that is on and store it, unless the stored one is current."""
+    """Render and store the block of an enabled bank, unless the stored block is current."""
     bank = Bank.objects.filter(pk=bank_id, enabled=True).first()
     if bank is None:
         return

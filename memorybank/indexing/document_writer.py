@@ -1,8 +1,8 @@
 """Write search documents: mask and index a chat's turns once memory covers them.
 
-A pending turn is in no index: until its summary is written, its author can make the chat private. Indexing works like
-summarising, without a model: a watermark per chat, reading outside the transaction, and one short write that checks
-epoch, privacy and watermark. So no outage can lose a turn, and no erasure is undone.
+Pending turns are not indexed: until the summary is written, their author can make the chat private. Like summarising,
+indexing keeps a watermark per chat, reads outside the transaction, and checks epoch, privacy and watermark in one short
+write. So an outage loses no turn, and indexing cannot undo an erasure.
 """
 
 import logging
@@ -17,12 +17,15 @@ from memorybank.core.turns import Turn
 from memorybank.exceptions import log_message
 from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
+from memorybank.models.chat import ChatQuerySet
+from memorybank.prepared import PreparedQuery
 from memorybank.reading.recall.documents import Document, documents
 from memorybank.reading.recall.index_terms import audience_words, index_text
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
 
+_CHAT = PreparedQuery(lambda pk: Chat.objects.filter(pk=pk))
 #: Turns indexed in one write, and earlier turns read with them to identify speakers.
 TURNS_PER_WRITE, CONTEXT_TURNS = 200, 20
 CHATS_PER_SWEEP = 200
@@ -30,10 +33,14 @@ CHATS_PER_SWEEP = 200
 BANK_FIELDS = ("epoch", "timezone", "redact_personal")
 
 
+def waiting() -> ChatQuerySet:
+    """Chats with covered turns to index."""
+    return Chat.objects.filter(index_due=True, bank__enabled=True).remembered()
+
+
 def due(bank: Bank | None = None) -> list[int]:
     """Ids of chats with covered turns to index, at most ``CHATS_PER_SWEEP``."""
-    chats = Chat.objects.filter(index_due=True, bank__enabled=True).remembered()
-    chats = chats.filter(bank=bank) if bank else chats
+    chats = waiting().filter(bank=bank) if bank else waiting()
     return list(chats.order_by("last_output_at", "pk").values_list("pk", flat=True)[:CHATS_PER_SWEEP])
 
 
@@ -48,8 +55,8 @@ def reindex(bank: Bank) -> int:
 def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
     """The documents of a chat's first turns, for :func:`write` in the transaction that commits their summary.
 
-    None if they are too many for one write, are not the first, or cannot be read; :func:`index_summarised` indexes them
-    then. Never raises.
+    None if there are more than ``TURNS_PER_WRITE``, if they are not the first turns, or after an error; then
+    :func:`index_summarised` has to index them. Never raises.
     """
     if chat.summarised_through or len(turns) > TURNS_PER_WRITE:
         return None
@@ -104,7 +111,7 @@ def _read(chat: Chat, outputs: list[Output], masker: Masker) -> list[Document]:
 
 
 def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bool:
-    """Write in one short transaction; False, and nothing written, if the bank or chat changed meanwhile."""
+    """Write in one short transaction; return False without writing if the bank or chat changed meanwhile."""
     with transaction.atomic():
         bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
         if bank is None or MaskedValue.objects.masker(bank).known != masker.known:
@@ -118,7 +125,7 @@ def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bo
 def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     """Store documents of a chat and set its index watermark. The caller holds the bank's lock.
 
-    False, and nothing written, if the bank or chat has changed since ``chat`` was read.
+    Returns False without writing if the bank or chat has changed since ``chat`` was read.
     """
     if any(getattr(bank, name) != getattr(chat.bank, name) for name in BANK_FIELDS) or not bank.enabled:
         return False
@@ -126,7 +133,7 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     if not unchanged.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
         return False
     # Read again: it may have changed since ``chat`` was read.
-    row = Chat.objects.get(pk=chat.pk)
+    [row] = _CHAT.rows(chat.pk)
     readers = list(row.readers.values_list("person", flat=True)) if row.private else None
     audience = audience_words(chat.bank_id, readers)
     sequences = dict(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", "sequence"))

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from memorybank import bank_scope, conf
 from memorybank.exceptions import LLMMisconfigured, LLMRejected, LLMUnavailable
 from memorybank.llm.embeddings import Embeddings, OpenAICompatibleEmbedder
 from memorybank.models import Bank, Embedding, LLMEndpoint, SearchDocument
 from memorybank.models.search import SearchDocumentQuerySet
+from memorybank.postgresql import vector_index
 from memorybank.reading.recall.vectors import MAX_EMBEDDED_CHARACTERS, embed_texts, embedder, model_name
 from memorybank.reading.recall.visibility import as_paragraphs
 
@@ -23,24 +24,30 @@ logger = logging.getLogger(__name__)
 TURNS_PER_SWEEP, TURNS_PER_CALL = 512, 64
 
 
-def is_due(bank: Bank | None = None) -> bool:
-    """Whether turns wait for a vector of the current model. One indexed query; none without a model."""
+def waiting(bank: Bank | None = None) -> SearchDocumentQuerySet:
+    """Turns without a vector of the current model; none without a model."""
     model = embedder()
-    return model is not None and _waiting(model, bank).exists()
+    if model is None:
+        return SearchDocument.objects.none()
+    documents = SearchDocument.objects.unembedded(model_name(model))
+    return documents.filter(bank=bank) if bank else documents
 
 
 def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
-    """Embed waiting turns, at most ``TURNS_PER_SWEEP``; return how many. Vectors from before an error are kept."""
+    """Embed at most ``TURNS_PER_SWEEP`` waiting turns; return how many (0 while the endpoint backs off).
+
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured`; vectors that were stored before the error are kept.
+    """
     model = embedder()
-    if model is None or not _waiting(model, bank).exists():
+    if model is None or not waiting(bank).exists():
         return 0
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)
     if endpoint is None:
         return 0
-    waiting = list(_waiting(model, bank)[:TURNS_PER_SWEEP])
+    turns = list(waiting(bank)[:TURNS_PER_SWEEP])
     done = 0
     try:
-        for bank_id, documents in groupby(waiting, key=lambda document: document.bank_id):
+        for bank_id, documents in groupby(turns, key=lambda document: document.bank_id):
             rows = list(documents)
             with bank_scope.inside(bank_id):
                 for start in range(0, len(rows), TURNS_PER_CALL):
@@ -53,11 +60,6 @@ def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
         raise
     endpoint.recovered(now)
     return done
-
-
-def _waiting(model: OpenAICompatibleEmbedder, bank: Bank | None) -> SearchDocumentQuerySet:
-    waiting = SearchDocument.objects.unembedded(model_name(model))
-    return waiting.filter(bank=bank) if bank else waiting
 
 
 def _embed(model: OpenAICompatibleEmbedder, bank_id: int, documents: Sequence[SearchDocument], now: datetime) -> int:
@@ -78,14 +80,14 @@ def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument],
     """Store the vectors of the documents that still exist unchanged."""
     name = model_name(model)
     with transaction.atomic():
-        Bank.objects.touch_index(documents[0].bank_id)  # first: who erases holds the bank's lock, too
+        Bank.objects.touch_index(documents[0].bank_id)  # first: it takes the bank's lock, which erasures hold, too
         rows = SearchDocument.objects.select_for_update().filter(pk__in=[document.pk for document in documents])
         current = dict(rows.values_list("pk", "words"))
         unchanged = [index for index, document in enumerate(documents) if current.get(document.pk) == document.words]
         ids = [documents[index].pk for index in unchanged]
         Embedding.objects.filter(document__in=ids).delete()
         if made:
-            Embedding.objects.bulk_create(
+            stored = Embedding.objects.bulk_create(
                 Embedding(
                     document_id=documents[index].pk,
                     bank_id=documents[index].bank_id,
@@ -95,4 +97,5 @@ def _store(model: OpenAICompatibleEmbedder, documents: Sequence[SearchDocument],
                 )
                 for index in unchanged
             )
+            vector_index.store(connection, stored)
         return SearchDocument.objects.filter(pk__in=ids).update(embedded_with=name)

@@ -11,10 +11,10 @@ from memorybank.reading.stored_block import without
 
 
 def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None) -> None:
-    """Remove the lines of some chats, or of some facts, from the stored block. No chat keeps an older one.
+    """Remove the lines of these chats and facts from the stored block, and delete its older versions.
 
-    The next sweep renders the block again, unless that happens earlier. The caller holds the bank's lock. ``now`` is
-    the time of the removal in the block's history; None if the lines are only worded differently.
+    The next sweep, or an earlier refresh, renders the block again. The caller holds the bank's lock. ``now`` is the
+    time of the removal in the block's history; pass None if the lines are only reworded.
     """
     newest = StoredBlock.objects.current(bank.pk)
     StoredBlock.objects.filter(bank=bank).delete()

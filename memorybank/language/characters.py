@@ -57,4 +57,4 @@ def is_cjk(text: str) -> bool:
 
 def cjk_length(text: str) -> int:
     """The number of characters of scripts without spaces."""
-    return len(_IS_CJK.findall(text))
+    return 0 if text.isascii() else len(_IS_CJK.findall(text))

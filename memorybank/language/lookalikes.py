@@ -1,4 +1,4 @@
-"""Fold text to what the eye reads: look-alike letters of other alphabets, accents and case are removed."""
+"""Fold text to a form for comparing by looks: replace look-alike letters of other alphabets, accents and case."""
 
 import re
 import unicodedata

@@ -1,5 +1,6 @@
 """The language packs: the sections of each, loaded from their TOML files once and on first use."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -7,12 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
+from memorybank.language.characters import is_cjk
 from memorybank.language.patterns import alternation
 from memorybank.language.safety_sections import InjectionPatterns, NormativePatterns, PersonalDataWords, SecretWords
 from memorybank.language.sections import (
     ChangePatterns,
     Clauses,
-    Conversation,
+    ConversationalWords,
     DateWords,
     ForgetPhrases,
     KindPatterns,
@@ -31,7 +33,7 @@ class Pack:
     code: str
     spaced: bool
     words: Vocabulary
-    talk: Conversation
+    talk: ConversationalWords
     clauses: Clauses
     dates: DateWords
     numbers: NumberWords
@@ -47,16 +49,22 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class PartialPack:
-    """A language without a full pack: only what masking and injection screening need."""
+    """A language without a full pack: only the words that masking and injection screening need."""
 
     code: str
     spaced: bool = True
     secrets: SecretWords = field(default_factory=SecretWords)
     personal: PersonalDataWords = field(default_factory=PersonalDataWords)
     normative: NormativePatterns = field(default_factory=NormativePatterns)
+    #: Function words, by which the language is recognised.
+    function: Words = ()
 
 
 AnyPack = TypeVar("AnyPack", bound=Pack | PartialPack)
+
+WORD, LATIN = re.compile(r"[^\W\d_]{2,}"), re.compile(r"[a-zà-ÿœß]")
+#: A text of this many words without a function word of any pack counts as another language.
+MIN_WORDS_TO_TELL = 9
 
 SECTION_TYPES = get_type_hints(Pack)
 PACKS_FOLDER = Path(__file__).parent / "packs"
@@ -76,6 +84,24 @@ def detect_language(words: Sequence[str]) -> str:
     # A tie decides nothing: names and numbers are the same in every language.
     codes = [code for code, count in counts.items() if count == highest]
     return codes[0] if len(codes) == 1 else ""
+
+
+def knows_language(text: str) -> bool:
+    """Whether the text seems to be in the language of a full pack, or is too short to tell."""
+    if any(map(is_cjk, text)):
+        return True
+    words = WORD.findall(text.casefold())
+    if sum(LATIN.search(word) is None for word in words) * 2 > len(words):
+        return False
+    known = max(sum(word in function_words for word in words) for _, function_words in _function_words())
+    other = max(sum(word in function_words for word in words) for function_words in _other_function_words())
+    return other <= known and (known > 0 or len(words) < MIN_WORDS_TO_TELL)
+
+
+@cache
+def _other_function_words() -> tuple[frozenset[str], ...]:
+    shared = frozenset().union(*(function_words for _, function_words in _function_words()))
+    return tuple(frozenset(pack.function) - shared for pack in partial_packs())
 
 
 @cache
@@ -149,6 +175,8 @@ def _complete_section(name: str, raw: Any) -> Any:
 
 
 def _section(name: str, raw: Any) -> Any:
+    if name == "function":
+        return _value(raw)
     kind = SECTION_TYPES[name]
     return raw if kind is bool else kind(**{key: _value(value) for key, value in raw.items()})
 

@@ -12,7 +12,7 @@ class SecretWords:
     #: Words for a password, and short forms that mean one only before a colon or an equals sign.
     passwords: Words = ()
     short: Words = ()
-    #: Patterns for logging in or getting access; near them, what strongly resembles a password is one.
+    #: Patterns for logging in or getting access; near them, text that strongly resembles a password counts as one.
     access: Words = ()
     #: Patterns: names for a secret made of digits, and for one made of words.
     pins: Words = ()
@@ -25,7 +25,7 @@ class SecretWords:
     becomes: Words = ()
     #: Patterns: words that describe a password and are not one: "wrong", "expired".
     states: Words = ()
-    #: Patterns: what a code opens, words for a code, verbs for entering it. Two of these three announce a code.
+    #: Patterns: things that a code opens, words for a code, verbs for entering it. Two of the three announce a code.
     places: Words = ()
     codes: Words = ()
     types: Words = ()
@@ -50,7 +50,7 @@ class PersonalDataWords:
     ids: Words = ()
     #: Words before a date of birth.
     born: Words = ()
-    #: Those of them that also name the day of each year, on which other things happen.
+    #: The words of ``born`` that also name the yearly day, on which other things happen, too.
     birthdays: Words = ()
     #: Words for the signs of an e-mail address: "at", "dot".
     at: Words = ()
@@ -70,7 +70,7 @@ class InjectionPatterns:
     roles: Words
     #: The word before a sender's name in a forwarded message, without its colon.
     senders: Words
-    #: Patterns: words before a name by which somebody introduces themselves or speaks for another, and words behind it.
+    #: Patterns: words before and after a name with which people introduce themselves or speak for somebody else.
     introductions: Words
     introduced: Words
     role: Words
@@ -86,13 +86,13 @@ class InjectionPatterns:
 
 @dataclass(frozen=True, slots=True)
 class NormativePatterns:
-    """Forms of sentences that say how to behave: what to answer when somebody asks, what every answer must be like,
+    """Patterns of sentences that tell how to behave; matched against case-folded text, within one sentence.
 
-    what to say to nobody, whose word counts, what needs no check. Patterns matched against case-folded text; they stay
-    within a sentence. ``{{name}}`` in a pattern stands for any of ``parts["name"]``.
+    Such sentences say what to answer when somebody asks, what every answer must be like, what to tell nobody, whose
+    word counts, or what needs no check. ``{{name}}`` in a pattern stands for any of ``parts["name"]``.
     """
 
     sentences: Words = ()
     parts: WordsByMeaning = field(default_factory=dict)
-    #: Signs that a sentence is about what a rule is about, or meant in general: see ``memorybank.safety.rule_signs``.
+    #: Signs that a sentence is about the subject of a rule, or meant in general: see ``memorybank.safety.rule_signs``.
     signs: WordsByMeaning = field(default_factory=dict)

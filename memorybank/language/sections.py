@@ -13,20 +13,20 @@ WordsByMeaning = Mapping[str, Words]
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Words by how much they tell, in lower case."""
+    """Words by how much information they carry, in lower case."""
 
     #: Words without content; text with one or two of them is a sentence.
     function: Words
     #: Praise and small talk: a sentence of these words only is not worth keeping.
     praise: Words
-    #: Two lines that differ in these words only say the same.
+    #: Two lines that differ only in these words say the same.
     articles: Words
     #: A full stop after these does not end a sentence.
     abbreviations: Words
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class ConversationalWords:
     """Conversational words that a fact does not need."""
 
     #: Phrases before the point; cut only before punctuation or a name.
@@ -41,8 +41,8 @@ class Conversation:
     pleasantries: Words
     #: Words for asking, telling and summing up: in a question they describe the answer, not its subject.
     asking: Words
-    #: Patterns: beginnings of sentences that depend on the sentence before. A word misread as one only joins two
-    #: sentences, so the list may be generous.
+    #: Patterns: beginnings of sentences that depend on the sentence before. A false match only joins two sentences, so
+    #: the list may be generous.
     leaning: Words
     #: First words of answers; sentences that begin with another little word are mostly not answers.
     answering: Words
@@ -52,7 +52,7 @@ class Conversation:
     doubled: Words
     #: Words of ``doubled`` that are still a stammer where a speaker hesitates anyway.
     resumed: Words
-    #: Patterns: a clause with one of these loses no word. The list may be generous.
+    #: Patterns: no word is cut from a clause with one of these. The list may be generous.
     negations: Words
 
 
@@ -93,11 +93,11 @@ class DateWords:
     #: Unambiguous phrases, and patterns that include the neighbours which make a phrase unambiguous.
     phrases: WordsByMeaning
     patterns: WordsByMeaning
-    #: Around a number with its unit: "vor", "前"; and patterns that must not follow.
+    #: Words before and after a number with its unit that mean "ago": "vor", "前"; and patterns that must not follow.
     ago_before: Words
     ago_after: Words
     not_ago: Words
-    #: Around the most recent weekday, and patterns that may be attached to its name.
+    #: Words before and after a weekday that mean the most recent one, and patterns that may be attached to its name.
     last_before: Words
     last_after: Words
     weekday_tail: Words
@@ -141,7 +141,7 @@ class KindPatterns:
     preferred: Words
     #: Beginnings of sentences that request a piece of work; these patterns include their own boundaries.
     requested: Words
-    #: The purpose of the whole; who is responsible for what; what is open or owed.
+    #: The purpose of the project; the responsibilities of people; open or owed work.
     purpose: Words
     role: Words
     owed: Words
@@ -162,7 +162,7 @@ class ChangePatterns:
     was: Words
     #: A value ends before these words.
     stop: Words
-    #: A sentence with one of these only supposes and replaces nothing.
+    #: A sentence with one of these is hypothetical and replaces nothing.
     hedged: Words
     #: Words common to all changes; two facts that share only these are not about the same thing.
     generic: Words
@@ -172,9 +172,9 @@ class ChangePatterns:
 class StatePatterns:
     """Patterns for temporary states, and for their end."""
 
-    #: What holds for now: "still", "currently"; …
+    #: A state that holds for now: "still", "currently"; …
     ongoing: Words
-    #: … and what is awaited: "still no", "open question".
+    #: … or something that is awaited: "still no", "open question".
     waiting: Words
     #: End of an ongoing state: "revoked", "switched off"; …
     ended: Words
@@ -192,7 +192,7 @@ class StatePatterns:
 class ForgetPhrases:
     """How people ask to have something forgotten. Patterns for whole sentences, none about code or files."""
 
-    #: Patterns for what may stand first, such as "please" or "sorry".
+    #: Patterns for words that may come first, such as "please" or "sorry".
     lead: Words
     #: ``{{about}}`` in a pattern stands for the subject; without it the previous message is meant.
     forget: Words

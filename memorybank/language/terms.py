@@ -2,11 +2,14 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from memorybank.language.characters import CJK, cjk_length, is_cjk, strip_joiners
 from memorybank.language.pack_loader import collect
 
 MAX_WORD_CHARACTERS, STEM_CHARACTERS = 60, 6
+#: How many words a process remembers the stem of: a conversation's few, again and again.
+CACHED_STEMS = 2**15
 
 FUNCTION_WORDS = frozenset(collect(lambda pack: pack.words.function))
 PRAISE_WORDS = frozenset(collect(lambda pack: pack.words.praise))
@@ -35,6 +38,12 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in FUNCTION_WORDS and len(word) <= MAX_WORD_CHARACTERS]
 
 
+def distinct_terms(text: str) -> frozenset[str]:
+    """The :func:`terms` of a text without their order: each word is stemmed once."""
+    found = {word for word in words(text) if len(word) <= MAX_WORD_CHARACTERS}
+    return frozenset(map(stem, found - FUNCTION_WORDS))
+
+
 def informative_words(text: str) -> list[str]:
     """The words in order that are neither function words nor praise."""
     return [word for word in words(text) if word not in FUNCTION_WORDS and word not in PRAISE_WORDS]
@@ -46,11 +55,18 @@ def stem(word: str) -> str:
     English endings do no harm elsewhere, as all words lose them; six letters tell most words apart in most inflected
     languages.
     """
+    return _short_stem(word) if len(word) <= MAX_WORD_CHARACTERS else _stem(word)
+
+
+def _stem(word: str) -> str:
     word = word.removesuffix("'s").removesuffix("’s")
     if not word.isalpha() or (not word.isascii() and is_cjk(word)):
         return word
     word = _without_participle(_singular(word))
     return (word[:-1] if len(word) > 3 and word.endswith("e") else word)[:STEM_CHARACTERS]
+
+
+_short_stem = lru_cache(CACHED_STEMS)(_stem)
 
 
 def _singular(word: str) -> str:

@@ -1,4 +1,4 @@
-"""Language models by alias, built from the MEMORYBANK setting like Django's CACHES."""
+"""Language models by alias, built from the MEMORYBANK setting, as Django builds caches from CACHES."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ _lock = Lock()
 def get(alias: str) -> LLM | None:
     """The model configured as ``alias``, or None; "summary" falls back to "chat".
 
-    One instance per configuration, so that connections are reused and aliases with equal options share them. Changed
+    There is one instance per configuration: it reuses its connections, and aliases with equal options share it. Changed
     settings give a new instance.
     """
     if alias in _replaced:
@@ -35,7 +35,7 @@ def get(alias: str) -> LLM | None:
 
 @contextmanager
 def using(alias: str, model: LLM | None) -> Iterator[None]:
-    """Within, ``model`` is the model of ``alias`` in this process, whatever is configured; None: there is none."""
+    """Use ``model`` as ``alias`` in this process, for a ``with`` block, whatever is configured; None for no model."""
     _replaced[alias] = model
     try:
         yield
@@ -50,9 +50,9 @@ def embedder() -> Any:
 
 
 def _instance(options: Mapping[str, Any]) -> Any:
-    # By options and not by alias: two aliases of one endpoint share its connections.
+    # The key is the options, not the alias, so that two aliases of one endpoint share its connections.
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
-    # Two threads with the first call at the same time must not open two pools.
+    # Two threads that make the first call at the same time must not open two pools.
     with _lock:
         if key not in _instances:
             _instances[key] = _build(options)
@@ -68,7 +68,7 @@ def reset() -> None:
 
 
 def _drop_after_fork() -> None:
-    """Drop the instances in a forked child: the sockets are the parent's, and another thread may have held the lock."""
+    """Drop the instances in a forked child: their sockets are the parent's, and a thread may have held the lock."""
     global _lock
     _lock = Lock()
     _instances.clear()

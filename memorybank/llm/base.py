@@ -1,4 +1,4 @@
-"""The interface to a language model: messages in, one frozen result out, whole or streamed."""
+"""The interface to a language model: takes messages, and returns one frozen result, at once or streamed."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -6,12 +6,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
-#: Tokens of a message beside its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
+#: Tokens of a message in addition to its text, in the chat formats we know (OpenAI's cookbook: 3 or 4).
 MESSAGE_TOKENS = 4
 
 
 class Message(TypedDict):
-    """One chat message, as every OpenAI-compatible endpoint takes it."""
+    """A chat message in the format of OpenAI-compatible endpoints."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -19,7 +19,7 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer and what it cost. ``text`` is never blank; counts are estimates if the provider gave none."""
+    """An answer and its token counts, estimated if the provider gave none. ``text`` is never blank."""
 
     text: str
     prompt_tokens: int
@@ -28,29 +28,29 @@ class Completion:
 
 
 class LLM(ABC):
-    """A model behind some endpoint. Instances are shared between threads."""
+    """A model at an endpoint. Instances are shared between threads, so they must be thread-safe."""
 
     model: str
-    #: Seconds after which no answer is expected any more, including retries.
+    #: Seconds, including retries, after which no answer is expected any more.
     patience: float = 120.0
-    #: Whether lines of memory are asked for as JSON, with the ``schema`` that the endpoint keeps the answer to.
+    #: Whether to request lines of memory as JSON, with a ``schema`` that the endpoint enforces.
     json_schema: bool = False
 
     @abstractmethod
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        """Answer ``messages`` with at most ``max_tokens`` tokens; in JSON of ``schema``, if there is one.
+        """Answer ``messages`` with at most ``max_tokens`` tokens; with ``schema``, as JSON of that schema.
 
-        Raises ``LLMUnavailable`` (try later), ``LLMMisconfigured`` (an operator must act) or
-        ``LLMRejected`` (this request will always fail), and nothing else.
+        Raises only ``LLMUnavailable`` (try later), ``LLMMisconfigured`` (an operator must act) or
+        ``LLMRejected`` (this request will always fail).
         """
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
-        """Answer like :meth:`complete`, streamed: yields the pieces of the text, returns the completion.
+        """Like :meth:`complete`, but streamed: yields the pieces of the text, and returns the completion.
 
-        No piece is blank, and joined they are the text. Raises what :meth:`complete` raises, also in mid-answer.
-        Closing the generator early (``close()``) ends the call; its cost is unknown then.
+        No piece is blank, and the joined pieces are the text. Raises the errors of :meth:`complete`, also in
+        mid-answer. Closing the generator early (``close()``) ends the call; its cost is then unknown.
         """
         completion = self.complete(messages, max_tokens=max_tokens)
         yield completion.text
@@ -58,16 +58,16 @@ class LLM(ABC):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies the endpoint (sha256 hex): back-off applies to all of it, and changed settings make a new one."""
+        """The endpoint's identity (sha256 hex), for the circuit breaker. Changed settings give another fingerprint."""
         return fingerprint(type(self).__qualname__, self.model)
 
-    def load(self) -> None:  # noqa: B027  (most models need nothing)
-        """Import what the first call needs. A worker does so before it forks, so that its processes share it."""
+    def load(self) -> None:  # noqa: B027  (most models need no imports)
+        """Import the modules that the first call needs. A worker calls this before it forks, to share their memory."""
 
-    def close(self) -> None:  # noqa: B027  (most models hold nothing)
+    def close(self) -> None:  # noqa: B027  (most models hold no connections)
         """Close connections; the next call opens new ones."""
 
 
 def fingerprint(*parts: str) -> str:
-    """sha256 hex of ``parts``; no two different lists of parts collide by running together."""
+    """sha256 hex of ``parts``, with a separator, so that ("ab", "c") and ("a", "bc") differ."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -14,7 +14,7 @@ from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 
 @dataclass(frozen=True, slots=True)
 class Embeddings:
-    """One vector per text, each of unit length as 32-bit floats, and the tokens of the call."""
+    """One unit-length vector per text, packed as 32-bit floats, and the tokens of the call."""
 
     vectors: tuple[bytes, ...]
     dims: int
@@ -22,10 +22,10 @@ class Embeddings:
 
 
 class OpenAICompatibleEmbedder(OpenAICompatibleLLM):
-    """Shares address, key, retries and the translation of errors with the chat model."""
+    """An embedding client with the options, retries and error translation of the chat client."""
 
     def embed(self, texts: Sequence[str]) -> Embeddings:
-        """One vector per text, in order. Raises what ``LLM.complete`` raises."""
+        """Embed the texts: one vector per text, in order. Raises the same errors as ``LLM.complete``."""
         clean = [text.encode("utf-8", "replace").decode() or " " for text in texts]
         with scrub_errors(clean):
             answer, rows = self._ask_for_rows(clean)
@@ -45,6 +45,6 @@ class OpenAICompatibleEmbedder(OpenAICompatibleLLM):
 
 
 def _unit(vector: Sequence[float]) -> bytes:
-    """The vector at length 1, packed; all zeros stay zeros."""
+    """Normalise the vector to length 1 and pack it; a zero vector stays zero."""
     length = math.sqrt(sum(value * value for value in vector)) or 1.0
     return array("f", (value / length for value in vector)).tobytes()

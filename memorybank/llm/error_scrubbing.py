@@ -1,4 +1,4 @@
-"""Scrub sent text from providers' error messages, because these reach logs, ledger and admin."""
+"""Remove sent text from providers' error messages, because these reach logs, ledger and admin."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from memorybank.exceptions import LLMError
 from memorybank.language.terms import FUNCTION_WORDS
 
-# A word, but no short number: those are seconds and counts.
+# A word, but not a number of up to three digits: those are mostly seconds and counts.
 _WORD = re.compile(r"(?!\d{1,3}\b)\w+")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _PREFIX = re.compile(r"HTTP \d{3}: |")
@@ -30,7 +30,7 @@ _KEPT_WORDS = FUNCTION_WORDS.union(
 
 @contextmanager
 def scrub_errors(sent: Sequence[str]) -> Iterator[None]:
-    """Scrub ``sent`` from any :class:`LLMError` raised inside."""
+    """Remove the words of ``sent`` from any :class:`LLMError` raised in the ``with`` block."""
     try:
         yield
     except LLMError as error:
@@ -39,7 +39,7 @@ def scrub_errors(sent: Sequence[str]) -> Iterator[None]:
 
 
 def scrub(message: str, sent: Sequence[str]) -> str:
-    """The message with "…" for each sent word, except function words and the vocabulary of errors."""
+    """Replace each sent word in the message by "…", except function words and the vocabulary of errors."""
     message = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), message).replace("\\n", " ")
     sent_text = "\n".join(sent).casefold()
     sent_words = set(_WORD.findall(sent_text))

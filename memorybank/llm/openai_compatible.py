@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint, hosted or local, with its errors translated into ours."""
+"""Client for any OpenAI-compatible endpoint, hosted or local; translates its errors into ours."""
 
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -35,10 +35,10 @@ _TOO_LONG = re.compile(
 class OpenAICompatibleLLM(LLM):
     """Calls ``base_url`` ("" means OpenAI itself) with ``api_key`` ("" for local servers that need none).
 
-    ``timeout`` is in seconds, for connecting and for each silence, not for the whole answer. ``max_retries`` is the
-    only retry layer: the SDK's, with back-off, obeying Retry-After up to two minutes. The SDK is imported at the first
-    call (half a second). ``json_schema``: the endpoint takes ``response_format`` of type ``json_schema``, as OpenAI,
-    vLLM, llama.cpp and Ollama do.
+    ``timeout`` (seconds) applies to connecting and to each wait for data, not to the whole answer. Only the SDK
+    retries: ``max_retries`` times, with back-off, obeying Retry-After up to two minutes. The SDK is imported at the
+    first call (half a second). ``json_schema`` says that the endpoint supports ``response_format`` of type
+    ``json_schema``, as OpenAI, vLLM, llama.cpp and Ollama do.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class OpenAICompatibleLLM(LLM):
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        """One chat completion, not streamed. See ``LLM.complete`` for what it raises."""
+        """One chat completion, not streamed. See ``LLM.complete`` for the errors."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
         with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
             answer = self._ask(clean, max_tokens, **_response_format(schema))
@@ -77,7 +77,7 @@ class OpenAICompatibleLLM(LLM):
         return self._completion(answer, clean, text)
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
-        """One chat completion, streamed. See ``LLM.stream``; an answer that breaks off is :class:`LLMUnavailable`."""
+        """One streamed chat completion; see ``LLM.stream``. Raises :class:`LLMUnavailable` if it breaks off."""
         clean = [Message(role=message["role"], content=_utf8(message["content"])) for message in messages]
         state, text = StreamState(), ""
         with scrub_errors([message["content"] for message in clean if message["role"] != "system"]):
@@ -86,7 +86,7 @@ class OpenAICompatibleLLM(LLM):
                 yield piece
             if not text:
                 why = "".join(state.refusal) or f"finish reason: {state.finish_reason}"
-                raise LLMRejected(self._bounded(f"The model answered nothing ({why})"))
+                raise LLMRejected(self._bounded(f"The model returned an empty answer ({why})"))
         return self._completion(state, clean, text)
 
     def load(self) -> None:
@@ -100,7 +100,7 @@ class OpenAICompatibleLLM(LLM):
             client.close()
 
     def _ask(self, messages: Sequence[Message], max_tokens: int | None, **options: Any) -> Any:
-        """The provider's answer. Newer OpenAI models need another name for the cap, which we learn by one rejection."""
+        """The provider's answer. Newer OpenAI models want ``max_completion_tokens``, which one rejection tells us."""
         try:
             return self._create(messages, max_tokens, **options)
         except LLMRejected as error:
@@ -110,7 +110,7 @@ class OpenAICompatibleLLM(LLM):
         return self._create(messages, max_tokens, **options)
 
     def _pieces(self, messages: Sequence[Message], max_tokens: int | None, state: StreamState) -> Iterator[str]:
-        """The raw text of a stream, piece by piece; everything else in the stream is kept in ``state``."""
+        """Yield the raw text of a stream in pieces; stores its metadata in ``state``."""
         with closing(self._opened(messages, max_tokens)) as chunks:
             try:
                 for chunk in chunks:
@@ -121,7 +121,7 @@ class OpenAICompatibleLLM(LLM):
             raise LLMUnavailable("The answer broke off.")
 
     def _opened(self, messages: Sequence[Message], max_tokens: int | None) -> Any:
-        """The stream. Usage is requested until the endpoint rejects that option."""
+        """Open the stream. Requests the usage until the endpoint rejects that option."""
         if self._usage:
             try:
                 return self._ask(messages, max_tokens, stream=True, stream_options={"include_usage": True})
@@ -138,7 +138,7 @@ class OpenAICompatibleLLM(LLM):
             return create(model=self.model, messages=messages, **cap, **options)
         except LLMMisconfigured:  # the SDK is not installed
             raise
-        except Exception as error:  # the SDK lets JSON, header and URL errors through untouched
+        except Exception as error:  # the SDK does not wrap JSON, header and URL errors
             self._translate(error)
 
     @cached_property
@@ -148,7 +148,7 @@ class OpenAICompatibleLLM(LLM):
         except ModuleNotFoundError as error:
             raise LLMMisconfigured('A model needs the package openai: pip install "memory-bank[models]"') from error
 
-        # The SDK refuses a missing key and reads the environment for it; a local server ignores this one.
+        # Without a key, the SDK reads one from the environment or fails; local servers ignore the placeholder.
         return openai.OpenAI(
             base_url=self.base_url,
             api_key=self._api_key or "none",
@@ -164,11 +164,11 @@ class OpenAICompatibleLLM(LLM):
         text = _THOUGHTS.sub("", getattr(message, "content", None) or "").strip()
         if not text:
             why = getattr(message, "refusal", None) or f"finish reason: {choices[0].finish_reason}"
-            raise LLMRejected(self._bounded(f"The model answered nothing ({why})"))
+            raise LLMRejected(self._bounded(f"The model returned an empty answer ({why})"))
         return text
 
     def _refuse(self, answer: Any) -> NoReturn:
-        """Raise for a success without an answer: some gateways wrap the real error in a 200."""
+        """Raise the error for a 200 response without an answer: some gateways put the real error into it."""
         error = (getattr(answer, "model_extra", None) or {}).get("error")
         if isinstance(error, Mapping):
             code = error.get("code")
@@ -188,7 +188,7 @@ class OpenAICompatibleLLM(LLM):
         return Completion(text, prompt, completion, getattr(answer, "model", None) or self.model)
 
     def _translate(self, error: Exception) -> NoReturn:
-        """Raise our exception for the SDK's."""
+        """Raise our exception that corresponds to the SDK's."""
         import openai
 
         if isinstance(error, openai.APIStatusError):
@@ -216,14 +216,14 @@ class OpenAICompatibleLLM(LLM):
         return LLMTooLong(message) if status == 413 or _TOO_LONG.search(words) else LLMRejected(message)
 
     def _bounded(self, message: str) -> str:
-        """The provider's message, truncated, and without the key in case the provider echoes it."""
+        """Truncate the provider's message, and remove the API key in case the provider echoes it."""
         if self._api_key:
             message = message.replace(self._api_key, "[key]")
         return " ".join(message.split())[:MAX_ERROR_CHARACTERS]
 
 
 def _utf8(text: str) -> str:
-    """Lone surrogates cannot be sent; they become "?"."""
+    """Replace lone surrogates by "?", because they cannot be sent."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -237,7 +237,7 @@ def _provider_message(error: Any) -> str:
 
 
 def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The option that keeps an answer to ``schema``."""
+    """The request option by which the endpoint enforces ``schema``."""
     if schema is None:
         return {}
     named = {"name": "answer", "strict": True, "schema": schema}
@@ -245,7 +245,7 @@ def _response_format(schema: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from the Retry-After header; an HTTP date is compared with the answer's own Date."""
+    """Seconds from the Retry-After header, or None; an HTTP date is compared with the response's Date header."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)

@@ -1,4 +1,4 @@
-"""A model that replays recorded answers: the demo shows with it what memory is like with a model, and needs none."""
+"""A model that replays recorded answers, so that the demo can show memory with a model without needing one."""
 
 import hashlib
 import json
@@ -18,9 +18,9 @@ _WORD_LIMIT = re.compile(r"at most \d+ words")
 class RecordedLLM(LLM):
     """Answers each prompt from a file of JSON Lines ``{"prompt": key, "answer": text}``.
 
-    A prompt's key is :func:`prompt_key`. To a prompt without a recorded answer it says that nothing is worth keeping,
-    so that a digest keeps the best notes as they are. ``used`` holds the keys that had an answer, ``missing`` the
-    prompts that had none, by key.
+    A prompt's key is :func:`prompt_key`. The answer to all other prompts is that nothing is worth keeping,
+    so that a digest keeps the best notes unchanged. ``used`` holds the keys of the prompts that had an answer;
+    ``missing`` maps the keys of the others to their messages.
     """
 
     def __init__(self, *, path: str, model: str) -> None:
@@ -31,7 +31,7 @@ class RecordedLLM(LLM):
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        """The recorded answer, with estimated counts of tokens."""
+        """The recorded answer; token counts are estimates."""
         key = prompt_key(messages)
         answer = read_answers(self.path).get(key)
         if answer is None:
@@ -43,7 +43,7 @@ class RecordedLLM(LLM):
 
 
 def prompt_key(messages: Sequence[Message]) -> str:
-    """The sha256 (16 hex digits) of the last message without the nonce of its fences and without its limit of words."""
+    """The sha256 (16 hex digits) of the last message, without the fences' nonces and the word limit, which vary."""
     text = _WORD_LIMIT.sub("", messages[-1]["content"])
     for nonce in set(_FENCE_NONCE.findall(text)):
         text = text.replace(nonce, "")

@@ -1,4 +1,4 @@
-"""A model for tests: it answers from a script and records what it was asked (like simonw/llm's mock)."""
+"""A model for tests that gives scripted answers and records the messages (like simonw/llm's mock)."""
 
 import re
 from collections import deque
@@ -20,10 +20,10 @@ def nothing(messages: Sequence[Message]) -> str:
 
 
 class ScriptedLLM(LLM):
-    """Answers from a queue, then by ``answer``. Thread-safe, and it never sleeps.
+    """Answers from a queue, and with ``answer`` once the queue is empty. Thread-safe; never sleeps.
 
     ``history`` holds the messages of every call in order, including calls that raised. Unknown keyword arguments
-    (BASE_URL, TIMEOUT, …) are accepted, so that a test may swap the backend of a configured alias and nothing else.
+    (BASE_URL, TIMEOUT, …) are accepted, so that a test can replace only the backend of a configured alias.
     """
 
     def __init__(self, *, model: str = "scripted", answer: Answer = nothing, **ignored: object) -> None:
@@ -34,21 +34,21 @@ class ScriptedLLM(LLM):
         self._lock = Lock()
 
     def enqueue(self, *answers: Answer) -> None:
-        """Queue answers for the next calls, one each: a text, an exception to raise, or a function of the messages."""
+        """Queue one answer per call: a text, an exception to raise, or a function of the messages."""
         with self._lock:
             self._queue.extend(answers)
 
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        """The next scripted answer; ``max_tokens`` is not enforced, so that a test gets its own answer."""
+        """The next scripted answer. ``max_tokens`` is ignored, so that a test gets exactly its own answer."""
         answer = self._next(messages)
         if isinstance(answer, BaseException):
             raise answer
         return self._completion(messages, answer if isinstance(answer, str) else answer(messages))
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int | None = None) -> Generator[str, None, Completion]:
-        """The same, word by word."""
+        """The next scripted answer, streamed word by word."""
         completion = self.complete(messages, max_tokens=max_tokens)
         yield from _WORD.findall(completion.text)
         return completion

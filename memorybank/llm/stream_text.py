@@ -1,4 +1,4 @@
-"""The visible text of a streamed answer: without the thoughts before it and the blanks around it."""
+"""The visible text of a streamed answer, without leading thoughts and surrounding whitespace."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ THOUGHT_TAGS = {"<think>": "</think>", "<thinking>": "</thinking>"}
 
 @dataclass(slots=True)
 class StreamState:
-    """Everything a stream contains besides its text."""
+    """The metadata of a stream: everything except its text."""
 
     model: str = ""
     usage: Any = None
@@ -19,9 +19,9 @@ class StreamState:
 
 
 def text_in(chunk: Any, state: StreamState) -> str:
-    """The text of one chunk of an OpenAI-compatible stream; everything else in it is kept in ``state``."""
+    """The text of one chunk of an OpenAI-compatible stream; stores its metadata in ``state``."""
     state.model, state.usage = chunk.model or state.model, chunk.usage or state.usage
-    if not chunk.choices:  # the last chunk, which has the usage
+    if not chunk.choices:  # the last chunk has only the usage
         return ""
     choice = chunk.choices[0]
     state.finish_reason = choice.finish_reason or state.finish_reason
@@ -31,7 +31,7 @@ def text_in(chunk: Any, state: StreamState) -> str:
 
 
 def visible_text(pieces: Iterable[str]) -> Iterator[str]:
-    """``pieces`` without a reasoning model's thoughts. Joined they neither begin nor end with a blank."""
+    """``pieces`` without a reasoning model's thoughts; the joined text has no leading or trailing whitespace."""
     buffer, has_text = "", False
     for piece in pieces:
         buffer += piece
@@ -43,7 +43,7 @@ def visible_text(pieces: Iterable[str]) -> Iterator[str]:
             has_text = True
             yield ready
             buffer = buffer[len(ready) :]
-    if not has_text and (rest := buffer.strip()):  # thoughts without an end are better than nothing
+    if not has_text and (rest := buffer.strip()):  # unterminated thoughts are better than no text
         yield rest
 
 

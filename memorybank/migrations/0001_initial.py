@@ -15,6 +15,16 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='AnswerRating',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.CharField(help_text="The person's name, as in the author of a turn.", max_length=200)),
+                ('helpful', models.BooleanField()),
+                ('model', models.CharField(blank=True, help_text='The model that answered; empty: not known.', max_length=200)),
+                ('at', models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
             name='Bank',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -23,13 +33,13 @@ class Migration(migrations.Migration):
                 ('enabled', models.BooleanField(default=False)),
                 ('max_tokens', models.PositiveIntegerField(default=2000, help_text='Tokens of the block that goes into every prompt, 200 to 32,000.', validators=[django.core.validators.MinValueValidator(200), django.core.validators.MaxValueValidator(32000)], verbose_name='token budget')),
                 ('recall_tokens', models.PositiveIntegerField(default=600, help_text='Tokens of notes that are recalled for the newest message, at most 8,000; 0: none.', validators=[django.core.validators.MaxValueValidator(8000)], verbose_name='recall budget')),
-                ('personal_tokens', models.PositiveIntegerField(default=200, help_text='Tokens of what is for the asking person only, at most 8,000; 0: none.', validators=[django.core.validators.MaxValueValidator(8000)], verbose_name='personal budget')),
+                ('personal_tokens', models.PositiveIntegerField(default=200, help_text='Tokens of the part that only the asking person gets, at most 8,000; 0: none.', validators=[django.core.validators.MaxValueValidator(8000)], verbose_name='personal budget')),
                 ('new_chats_private', models.BooleanField(default=False, help_text='What is said in a new chat is remembered for its author only, until they share it.', verbose_name='new chats are private')),
                 ('idle_minutes', models.PositiveIntegerField(default=10, help_text='A chat is summarised when nobody has written in it for this many minutes.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10080)])),
                 ('timezone', models.CharField(default='UTC', help_text='Days, weeks and months begin and end in this zone, such as Europe/Berlin.', max_length=64, verbose_name='time zone')),
                 ('focus', models.TextField(blank=True, help_text='What matters most in this project; the summariser receives it as an instruction.', max_length=1000)),
                 ('redact_personal', models.BooleanField(default=True, help_text='Mask e-mail addresses, telephone, card and id numbers, streets and birthdays in memory. Secrets are always masked.', verbose_name='mask personal data')),
-                ('monthly_cap', models.DecimalField(blank=True, decimal_places=2, help_text='What memory may cost a month (UTC), in the currency of the prices; empty: no cap. At the cap it is extracted without a model, and made anew when there is money again.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
+                ('monthly_cap', models.DecimalField(blank=True, decimal_places=2, help_text='The most that memory may cost per month (UTC), in the currency of the prices; empty: no cap. At the cap, memory is extracted without a model. Below it, the model rebuilds what was extracted.', max_digits=12, null=True, validators=[django.core.validators.MinValueValidator(0)])),
                 ('keep_turns_days', models.PositiveIntegerField(blank=True, help_text='The text of a turn is deleted after this many days; empty: never.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)], verbose_name='days to keep turns')),
                 ('keep_memory_days', models.PositiveIntegerField(blank=True, help_text='Memory of a day is deleted after this many days, with everything derived from it; empty: never.', null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)], verbose_name='days to keep memory')),
                 ('disclosure_accepted_by', models.CharField(blank=True, editable=False, max_length=200)),
@@ -374,6 +384,12 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='QuotedChat',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+            ],
+        ),
+        migrations.CreateModel(
             name='StoredBlock',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -605,9 +621,24 @@ class Migration(migrations.Migration):
             field=models.ManyToManyField(help_text="The turns that a leaf's fact cites.", related_name='facts', through='memorybank.FactOutput', to='memorybank.output'),
         ),
         migrations.AddField(
+            model_name='answerrating',
+            name='output',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='ratings', to='memorybank.output'),
+        ),
+        migrations.AddField(
             model_name='promptcount',
             name='bank',
             field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='prompt_counts', to='memorybank.bank'),
+        ),
+        migrations.AddField(
+            model_name='quotedchat',
+            name='chat',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='quoted_in', to='memorybank.chat'),
+        ),
+        migrations.AddField(
+            model_name='quotedchat',
+            name='output',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='quoted_chats', to='memorybank.output'),
         ),
         migrations.AddField(
             model_name='storedblock',
@@ -798,6 +829,10 @@ class Migration(migrations.Migration):
             model_name='fact',
             constraint=models.CheckConstraint(condition=models.Q(('original', ''), models.Q(('edited_by', ''), _negated=True), _connector='OR'), name='fact_original_was_edited'),
         ),
+        migrations.AddConstraint(
+            model_name='answerrating',
+            constraint=models.UniqueConstraint(fields=('output', 'person'), name='answer_rating_once'),
+        ),
         migrations.AddIndex(
             model_name='promptcount',
             index=models.Index(fields=['day'], name='prompt_count_by_day'),
@@ -805,6 +840,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='promptcount',
             constraint=models.UniqueConstraint(fields=('bank', 'day', 'memory'), name='prompt_count_unique'),
+        ),
+        migrations.AddConstraint(
+            model_name='quotedchat',
+            constraint=models.UniqueConstraint(fields=('output', 'chat'), name='output_quotes_chat_once'),
         ),
         migrations.AddConstraint(
             model_name='storedblock',

@@ -1,4 +1,4 @@
-"""The monthly budget cap: what memory has spent, whether it may spend more, and what to rebuild below the cap."""
+"""The monthly budget cap: memory's costs, whether it may spend more, and what to rebuild once below the cap."""
 
 import logging
 from collections.abc import Iterable
@@ -12,17 +12,19 @@ from django.utils.module_loading import import_string
 from memorybank import conf, hooks, llm
 from memorybank.clock import PRESENT, at_present
 from memorybank.hooks import Change
-from memorybank.models import CAPPED, EXTRACTIVE, Bank, Chat, LLMCall
+from memorybank.models import CAPPED_METHOD, EXTRACTIVE, Bank, Chat, LLMCall
 from memorybank.models.ledger import OF_CHATS
+from memorybank.prepared import PreparedQuery
 
 logger = logging.getLogger(__name__)
 
-#: The share of a cap from which on it is near.
+#: The share of the cap at which a notification is sent.
 NEAR_SHARE = Decimal("0.8")
+_CAP = PreparedQuery(lambda pk: Bank.objects.filter(pk=pk).values_list("monthly_cap"))
 
 
 def month_of(now: datetime) -> datetime:
-    """The start of the current month (UTC whatever the bank's zone: a tenant's banks are in several zones)."""
+    """The start of the current month in UTC, because the banks of a tenant may have different time zones."""
     return now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -33,21 +35,20 @@ def spent(bank: Bank, *, now: datetime = PRESENT) -> Decimal:
 
 
 def spent_since(banks: Iterable[Bank], since: datetime) -> Decimal:
-    """The cost of these banks' memory since then."""
+    """The cost of these banks' memory since ``since``."""
     return LLMCall.objects.of_memory(banks, since)
 
 
 def is_capped(bank: Bank, now: datetime) -> bool:
     """Whether the bank or its owner has spent this month's budget. A running call may exceed it."""
-    cap = Bank.objects.filter(pk=bank.pk).values_list("monthly_cap", flat=True).first()
-    if cap is not None and spent(bank, now=now) >= cap:
+    if any(cap is not None and spent(bank, now=now) >= cap for (cap,) in _CAP.rows(bank.pk)):
         return True
     path = conf.current().capped_for_bank
     return bool(path and import_string(path)(bank, month_of(now)))
 
 
 def is_stopped(bank: Bank, now: datetime) -> bool:
-    """Whether work on the bank must do without the model; recorded, so that it is rebuilt once below the cap."""
+    """Whether the cap forbids model calls; if so, record it, so that the model rebuilds the work once below the cap."""
     stops_model = llm.get("summary") is not None and is_capped(bank, now)
     if stops_model and Bank.objects.filter(pk=bank.pk, capped_at=None).update(capped_at=now):
         hooks.notify(bank.pk, Change.CAP_REACHED, [bank.pk])
@@ -55,7 +56,7 @@ def is_stopped(bank: Bank, now: datetime) -> bool:
 
 
 def notify_near(bank: Bank, calls: Iterable[LLMCall], now: datetime) -> None:
-    """Say that most of the bank's own cap is spent, if these calls, which are in the ledger, were what passed it."""
+    """Notify that the bank has spent NEAR_SHARE of its cap, if these calls, already in the ledger, crossed it."""
     cost = sum((call.cost or Decimal() for call in calls if call.purpose not in OF_CHATS), Decimal())
     cap = Bank.objects.filter(pk=bank.pk).values_list("monthly_cap", flat=True).first() if cost else None
     if cap:
@@ -66,15 +67,15 @@ def notify_near(bank: Bank, calls: Iterable[LLMCall], now: datetime) -> None:
 
 def method() -> str:
     """The method of an entry written without a model: "capped" if a model is configured, else "extractive"."""
-    return CAPPED if llm.get("summary") else EXTRACTIVE
+    return CAPPED_METHOD if llm.get("summary") else EXTRACTIVE
 
 
 def resume_below_cap(now: datetime) -> int:
-    """Have the model rebuild what was extracted above the cap, in banks that are below it; returns their number.
+    """Schedule the rebuild of memory extracted while capped, for banks below their cap; return the number of banks.
 
-    One query on an empty index while no bank is at its cap.
+    Costs one query on an empty index while no bank is at its cap.
     """
-    banks = [bank for bank in Bank.objects.filter(capped_at__isnull=False) if not is_capped(bank, now)]
+    banks = [bank for bank in Bank.objects.capped() if not is_capped(bank, now)]
     for bank in banks:
         _resume(bank, now)
     return len(banks)
@@ -83,7 +84,7 @@ def resume_below_cap(now: datetime) -> int:
 @transaction.atomic
 def _resume(bank: Bank, now: datetime) -> None:
     Bank.objects.lock(bank.pk)
-    extracted = bank.entries.filter(method=CAPPED)
+    extracted = bank.entries.filter(method=CAPPED_METHOD)
     chats = Chat.objects.filter(pk__in=extracted.leaves().values("chat"), parked_at=None).remembered()
     chats.update(stale=True, due_at=now)
     extracted.update(stale=True)

@@ -1,4 +1,4 @@
-"""The model gate of a worker: its two lanes take turns, so that one calls the model while the other prepares."""
+"""A worker's model gate: its two lanes take turns, so that one calls the model while the other prepares."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,11 +9,10 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable, OutdatedWork
 
 
 class ModelGate:
-    """Held by one piece of work at a time, which may make several calls at once.
+    """A lock that one piece of work holds at a time; its holder may make several calls at once.
 
-    The gate is shut for other work once a call shows that the model is down, or once ``ends`` says that the worker
-    ends. Work that finds it shut, or has waited ``patience`` seconds, is given back: its lease allows other workers to
-    do it.
+    The gate shuts once a call shows that the model is down, or once ``ends`` returns true because the worker ends. Work
+    that finds the gate shut, or has waited ``patience`` seconds, is given back, so that another worker can take it.
     """
 
     def __init__(self, *, patience: float, ends: Callable[[], bool]) -> None:
@@ -23,23 +22,24 @@ class ModelGate:
         self._holds, self._failed = 0, False
 
     def is_shut(self) -> bool:
-        """Whether no other work may begin."""
+        """Whether no more work may begin."""
         return self._failed or self._ends()
 
     @contextmanager
     def hold(self, owner: object) -> Iterator[None]:
-        """Hold the gate for ``owner`` until its last call ends. Raises :class:`OutdatedWork` if the work must be given
-        back.
+        """Hold the gate for ``owner`` until its last call ends.
+
+        Raises :class:`OutdatedWork` if the work must be given back.
         """
         with self._freed:
-            # Chunks of one chat call in parallel: they share the gate that their chat holds.
+            # The chunks of a chat are summarised in parallel: they share their owner's hold on the gate.
             if self._owner is not owner:
                 self._wait()
             self._owner, self._holds = owner, self._holds + 1
         try:
             yield
         except (LLMUnavailable, LLMMisconfigured):
-            # A useless answer concerns its chat only; these errors mean that the next call would fail, too.
+            # An unusable answer affects only its chat, but after these errors the next call would fail, too.
             self._failed = True
             raise
         finally:
@@ -47,7 +47,7 @@ class ModelGate:
 
     def _wait(self) -> None:
         is_free = self._freed.wait_for(lambda: self._owner is None, self._patience)
-        # Checked even if it is free: the other lane's call may have failed while this one waited.
+        # A free gate may be shut, too: the other lane's call may have failed while this one waited.
         if not is_free or self.is_shut():
             raise OutdatedWork("the worker's model gate was not free in time")
 
@@ -63,13 +63,13 @@ _current: ContextVar[ModelGate | None] = ContextVar("model_gate", default=None)
 
 
 def current_gate() -> ModelGate | None:
-    """The gate of this context; None if there are no parallel lanes, as in the foreground."""
+    """The gate of this context; None without parallel lanes, for example in a foreground command."""
     return _current.get()
 
 
 @contextmanager
 def use_gate(gate: ModelGate | None) -> Iterator[None]:
-    """Calls inside wait for this gate."""
+    """Use ``gate`` as the current gate in this ``with`` block."""
     token = _current.set(gate)
     try:
         yield

@@ -1,4 +1,4 @@
-"""A model session: prompt, call, validation and ledger; for memory also circuit breaker and budget cap.
+"""A model session: prompt, call, validation and ledger; for the summary model also circuit breaker and budget cap.
 
 Calls may come from several threads; rows are written only by the thread that opened the session.
 """
@@ -7,11 +7,12 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from memorybank import bank_scope, conf, llm, prompts
+from memorybank import conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.transcript import SourceItem, fence
 from memorybank.core.validation import NOT_A_LINE, AcceptedLines, ParsedLine, accept, comparison_key
@@ -23,6 +24,7 @@ from memorybank.model_calls import budget_cap
 from memorybank.model_calls import gate as gates
 from memorybank.model_calls.gate import ModelGate
 from memorybank.models import Bank, Chat, LLMCall, LLMEndpoint, ledgered
+from memorybank.models.ledger import ENDPOINT
 from memorybank.prompts.templates import render
 
 Purpose = LLMCall.Purpose
@@ -30,16 +32,16 @@ T = TypeVar("T")
 
 #: The prompt file that ends every prompt: it repeats the caps and the line format after the data.
 REMINDER_PROMPT = "reminder"
-#: An answer may have this many times the requested words; the rest, which matters least, is cut off.
+#: An answer may have this multiple of the requested words; its last lines, the least important ones, are cut off.
 MAX_EXCESS = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSpec:
-    """A prompt file and its variables. ``words`` and ``lines`` are its caps, 0 lines being any number; ``cited``:
-    whether lines must cite.
+    """A prompt file, its variables, and the limits that it states to the model.
 
-    ``max_answer_tokens`` limits the answer where the context window is short; 0 means no limit.
+    ``words`` and ``lines`` limit the answer (0 lines: any number). ``cited`` says whether lines must have citations.
+    ``max_answer_tokens`` is a further limit for short context windows; 0 means no limit.
     """
 
     name: str
@@ -50,7 +52,7 @@ class PromptSpec:
     max_answer_tokens: int = 0
 
     def messages(self, shown: Mapping[str, Sequence[object]], *, in_json: bool = False) -> list[Message]:
-        """The system message, then ``shown`` by name between fences with a fresh nonce, and the reminder."""
+        """The system message, and a user message with ``shown`` between fences with a new nonce, and the reminder."""
         nonce = secrets.token_hex(8)
         caps = {"lines": self.lines, "words": self.words, "cited": self.cited}
         variables = {**self.context, **caps, "nonce": nonce, "in_json": in_json}
@@ -61,11 +63,11 @@ class PromptSpec:
         ]
 
     def version(self) -> str:
-        """The version of all prompt files in it."""
+        """The version of the prompt: a hash of its file and the reminder."""
         return prompts.version(self.name, REMINDER_PROMPT)
 
     def max_tokens(self) -> int:
-        """Maximum answer tokens: generous, because a truncated line is a lost line."""
+        """The token limit for the answer: generous, because a truncated line is lost."""
         generous = self.words * 6 + self.lines * 16 + 1024
         return min(generous, self.max_answer_tokens or generous)
 
@@ -74,8 +76,8 @@ class PromptSpec:
 class ModelSession:
     """The model calls of one piece of work on one bank.
 
-    ``versions``: the prompts that were answered; ``dropped``: lines that could not be proved, with the reasons;
-    ``left_out``: labels that the model said it left out.
+    ``versions`` are the versions of the answered prompts, ``dropped`` the rejected lines with the reasons, ``left_out``
+    the labels that the model said it left out.
     """
 
     bank: Bank
@@ -88,10 +90,10 @@ class ModelSession:
     left_out: set[str] = field(default_factory=set)
 
     def ask(self, purpose: Purpose, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
-        """Lines validated against ``shown``; [] only if the model said that nothing is worth keeping.
+        """The answer's lines, validated against ``shown``; [] only if the model said that nothing is worth keeping.
 
-        Lines that state what they do not cite are asked for once more, with the reasons; what fails again is counted
-        in ``dropped``. Raises :class:`LLMRejected` for an answer without one valid line. Thread-safe; writes no row.
+        If lines are rejected, the model is asked once more, with the reasons; lines rejected again are added to
+        ``dropped``. Raises :class:`LLMRejected` for an answer without any valid line. Thread-safe; writes no row.
         """
 
         def proved(text: str) -> list[AcceptedLines]:
@@ -122,8 +124,10 @@ class ModelSession:
         proved: Callable[[str], list[T]],
         schema: Mapping[str, Any] | None = None,
     ) -> list[T]:
-        """Like :meth:`ask`, with the answer parsed by ``proved``, which raises :class:`UnusableAnswer` if nothing is
-        usable. ``schema`` is the JSON schema that the endpoint keeps the answer to, if any.
+        """One call, whose answer is parsed and validated by ``proved``.
+
+        ``proved`` raises :class:`UnusableAnswer` if nothing is usable. ``schema`` is the JSON schema that the endpoint
+        has to enforce, if any. Thread-safe; writes no row.
         """
         messages = prompt.messages(shown, in_json=schema is not None)
         entry = ledgered(self.bank.pk, purpose, self.model.model, self.now, keep=self.calls.append)
@@ -135,24 +139,24 @@ class ModelSession:
             return lines
 
     def hold_gate(self) -> AbstractContextManager[None]:
-        """Hold the worker's model gate; around several calls, no other work's call comes between them."""
+        """Hold the worker's model gate. Around several calls, it keeps other work's calls from coming between."""
         return self.gate.hold(self) if self.gate else nullcontext()
 
     def method(self) -> str:
-        """The method recorded on what it wrote: the model and its prompt versions."""
+        """The method to store with the results of this session: the model's name and the prompt versions."""
         return " ".join([self.model.model, *self.versions])[:200]
 
 
 def run_parallel(
     parts: Sequence[Callable[[], list[T]]], over: Callable[[int, int], object] = lambda done, total: None
 ) -> list[list[T] | LLMRejected]:
-    """Run the parts in parallel. A useless answer is returned as its error while at least one answer is good.
+    """Run the parts in parallel and return their results; for an unusable answer, the result is its error.
 
-    An outage is raised, and calls that have not begun are dropped. ``over`` is called in this thread with the number of
-    finished parts and of all parts.
+    If all answers are unusable, raises the first error. Raises the error of an outage, too, and cancels the calls that
+    have not begun. ``over`` is called in this thread with the numbers of finished parts and of all parts.
     """
     with ThreadPoolExecutor(max_workers=conf.current().concurrency, thread_name_prefix="part") as pool:
-        futures = [pool.submit(bank_scope.carried(part)) for part in parts]
+        futures = [pool.submit(copy_context().run, part) for part in parts]  # the context includes the entered bank
         try:
             for done, future in enumerate(as_completed(futures), start=1):
                 _outcome(future)
@@ -175,7 +179,7 @@ def _outcome(future: Future[list[T]]) -> list[T] | LLMRejected:
 
 
 class BackingOff(LLMUnavailable):
-    """No call was made, because an earlier one failed and the endpoint backs off."""
+    """Raised without a call, because an earlier call failed and the endpoint backs off."""
 
 
 def _accepted(answer: str, shown: Sequence[SourceItem]) -> AcceptedLines:
@@ -190,12 +194,12 @@ def _accepted(answer: str, shown: Sequence[SourceItem]) -> AcceptedLines:
 
 
 def _wrong_lines(answer: AcceptedLines) -> list[tuple[str, str]]:
-    """The rejected rows that a model can put right: not prose around the list."""
+    """The rejected rows that the model can correct, without prose around the list."""
     return [(row, why) for row, why in answer.rejected if why != NOT_A_LINE]
 
 
 def _within(lines: Sequence[ParsedLine], words: int) -> list[ParsedLine]:
-    """The first lines, the most important ones, until they have a quarter more words than were asked for."""
+    """The first, most important lines, up to MAX_EXCESS times ``words`` words; the first line is always kept."""
     left = words * MAX_EXCESS
     kept: list[ParsedLine] = []
     for line in lines:
@@ -212,12 +216,13 @@ def outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
     model = llm.get("summary")
     if model is None:
         return None
-    return LLMEndpoint.objects.filter(fingerprint=model.fingerprint, retry_at__gt=now).first()
+    endpoint = ENDPOINT.first(model.fingerprint)
+    return endpoint if endpoint and endpoint.retry_at and endpoint.retry_at > now else None
 
 
 @contextmanager
 def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession]:
-    """A session with a chat's own model: always on the ledger, but without memory's cap and circuit breaker."""
+    """A session without budget cap and circuit breaker, such as with a chat's own model. Always writes the ledger."""
     opened = ModelSession(bank, model, now, gates.current_gate())
     try:
         yield opened
@@ -230,9 +235,9 @@ def chat_session(bank: Bank, model: LLM, now: datetime) -> Iterator[ModelSession
 def session(bank: Bank, now: datetime) -> Iterator[ModelSession | None]:
     """A session with the summary model, or None when none is configured or the monthly cap is reached.
 
-    Raises :class:`LLMUnavailable` while the endpoint backs off. On exit the ledger is written and the endpoint's state
-    is updated for all workers. A refused or useless answer concerns its chat only, however many chats get one: no other
-    work waits.
+    Raises :class:`LLMUnavailable` while the endpoint backs off. On exit, writes the ledger and updates the endpoint's
+    state for all workers. A refused or unusable answer affects only its chat: other work goes on, however many chats
+    get such answers.
     """
     model = llm.get("summary")
     if model is None or budget_cap.is_stopped(bank, now):
@@ -254,7 +259,7 @@ def session(bank: Bank, now: datetime) -> Iterator[ModelSession | None]:
 
 
 def _learn(endpoint: LLMEndpoint, error: LLMError, now: datetime) -> None:
-    """Record what a failure means for the endpoint."""
+    """Update the endpoint's state after a failed call."""
     if isinstance(error, LLMUnavailable):
         endpoint.failed(str(error), now, error.retry_after)
     elif isinstance(error, LLMMisconfigured):

@@ -8,10 +8,10 @@ from .bank import Bank
 from .block import BlockLineVersion, StoredBlock
 from .chat import Chat, Output
 from .checkpoint import Checkpoint, Compaction
-from .citation import FactOutput, FactSource, KeptFact
-from .entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE, UNSAID, Entry
+from .citation import FactOutput, FactSource, KeptFact, QuotedChat
+from .entry import BY_HAND, CAPPED_METHOD, CARRIED, EXTRACTIVE, NO_TEXT_METHOD, STAND_IN_METHOD, Entry
 from .fact import Fact, FactQuerySet, FactState
-from .ledger import LLMCall, LLMEndpoint, ledgered
+from .ledger import AnswerRating, LLMCall, LLMEndpoint, ledgered
 from .operations import BankDay, Job, PromptCount, Sweep
 from .privacy import Erasure, ErasureRequest, MaskedValue, OptOut
 from .public_id import PublicId, PublicIdKey, public_id
@@ -19,11 +19,13 @@ from .search import Embedding, SearchDocument
 
 __all__ = [
     "BY_HAND",
-    "CAPPED",
+    "CAPPED_METHOD",
     "CARRIED",
     "EXTRACTIVE",
     "NOBODY",
-    "UNSAID",
+    "NO_TEXT_METHOD",
+    "STAND_IN_METHOD",
+    "AnswerRating",
     "AuditLog",
     "Bank",
     "BankDay",
@@ -55,6 +57,7 @@ __all__ = [
     "PromptCount",
     "PublicId",
     "PublicIdKey",
+    "QuotedChat",
     "SearchDocument",
     "StoredBlock",
     "Sweep",

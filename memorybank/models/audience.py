@@ -1,7 +1,8 @@
-"""Audiences: who may read the memory of a chat. Every query of a table with chats' words applies this one rule.
+"""Audiences: who may read the memory of a chat. Every query of a table with chat text applies this rule.
 
-Everybody in the project may read memory of a chat, unless it is private: then only its readers may, whom opaque keys of
-the outer app identify. Digests belong to no chat and are for everybody, because no private chat is among their sources.
+Memory of a public chat may be read by everybody in the project, memory of a private chat only by its readers. The outer
+app identifies readers by opaque keys. Digests belong to no chat and are public, because private chats never contribute
+to them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import ClassVar, Self, TypeVar
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
-#: The viewer who is no known person, and may read what everybody may.
+#: An anonymous viewer, who may read public memory only.
 NOBODY = ""
 
 Row = TypeVar("Row", bound=models.Model)
@@ -20,7 +21,7 @@ Row = TypeVar("Row", bound=models.Model)
 class ChatReader(models.Model):
     """A person who may read the memory of a private chat."""
 
-    # No index of its own: that of the constraint begins with it.
+    # No separate index: the constraint's index starts with this column.
     chat = models.ForeignKey("Chat", models.CASCADE, related_name="readers", db_index=False)
     person = models.CharField(max_length=200)
 
@@ -28,11 +29,11 @@ class ChatReader(models.Model):
         constraints = [
             # A reader with two rows would be counted twice.
             models.UniqueConstraint(name="chat_reader_once", fields=["chat", "person"]),
-            # The empty key is NOBODY, who reads no private chat.
+            # The empty key is NOBODY, who may not read any private chat.
             models.CheckConstraint(name="chat_reader_not_empty", condition=~Q(person="")),
         ]
         indexes = [
-            # Read for everything that a person is shown: the private chats that they may read.
+            # Read by nearly every query for a person: the private chats that they may read.
             models.Index(name="chat_reader_person", fields=["person", "chat"]),
         ]
 
@@ -45,8 +46,18 @@ def read_by(person: str) -> models.QuerySet[ChatReader, int]:
     return ChatReader.objects.filter(person=person).values_list("chat_id", flat=True)
 
 
+class PerRow(Exists):
+    """Like ``Exists``, but looked up for each row that it is asked about.
+
+    Without the offset PostgreSQL may instead collect the answers for all rows of the table, those of all banks, as soon
+    as one row needs its own.
+    """
+
+    template = "EXISTS(%(subquery)s OFFSET 0)"  # the subquery ends in LIMIT 1
+
+
 class ByAudience(models.QuerySet[Row]):
-    """Rows that belong to a chat (or, as digests, to none), with the lookups from the row to it."""
+    """Rows that belong to a chat, or to none (digests); ``to_chat`` is the lookup from a row to its chat."""
 
     to_chat: ClassVar[str] = "chat"
 
@@ -64,6 +75,6 @@ class ByAudience(models.QuerySet[Row]):
         return Q(**{"private" if self.to_chat == "pk" else f"{self.to_chat}__private": True})
 
 
-def has_readers() -> Exists:
+def has_readers() -> PerRow:
     """A condition on chats: the chat has readers."""
-    return Exists(ChatReader.objects.filter(chat=OuterRef("pk")))
+    return PerRow(ChatReader.objects.filter(chat=OuterRef("pk")))

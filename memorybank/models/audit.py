@@ -1,6 +1,7 @@
-"""Audit logs: append-only events, each sealed together with the one before, so that a later change is detected.
+"""Audit logs: append-only hash chains of events.
 
-Seals are keyed (HMAC), with a key derived from SECRET_KEY: who can write to the database alone cannot rewrite a log.
+The seal of each event covers the previous seal, so later changes are detected. Seals are HMACs with a key derived from
+SECRET_KEY, so write access to the database is not enough to rewrite a log.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, NoReturn
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models, transaction
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from memorybank.exceptions import AppendOnly
 
@@ -24,7 +25,7 @@ from .public_id import public_id
 
 
 def seal_of(*values: Any, key: str | None = None) -> str:
-    """The seal of these values with this secret key, by default the current one."""
+    """The HMAC of these values, with a key derived from the secret key ``key`` (default: the current one)."""
     text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     # SECRET_KEY also signs other things, so each use derives a separate key.
     derived = sha256(f"memorybank.audit\0{settings.SECRET_KEY if key is None else key}".encode()).digest()
@@ -50,7 +51,7 @@ class HashChainedQuerySet(models.QuerySet["Any"]):
     bulk_update = bulk_create = update
 
     def verify(self, log: HashChain | None) -> Iterator[tuple[str, str]]:
-        """Find missing and changed events of one owner: where, and what is wrong. Reads all of them."""
+        """Yield (position, problem) for each missing or changed event of one owner. Reads all its events."""
         number, seal = 0, ""
         for row in self.order_by("number").iterator():
             if row.number != number + 1:
@@ -66,7 +67,7 @@ class HashChainedQuerySet(models.QuerySet["Any"]):
 
 
 def _as_words(value: Any) -> str:
-    """A value of an event's detail: lists with commas, settings with their names."""
+    """A value of an event's detail as text: lists separated by commas, dictionaries as names and values."""
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')} {_as_words(inner)}" for name, inner in value.items())
     if isinstance(value, list):
@@ -75,7 +76,7 @@ def _as_words(value: Any) -> str:
 
 
 class HashChainedEvent(models.Model):
-    """An event of an audit log: who did what, when. ``owner`` names the foreign key to what the log is about."""
+    """An event of an audit log: who did what, when. ``owner`` names the foreign key to the log's bank or tenant."""
 
     owner: ClassVar[str]
 
@@ -101,21 +102,21 @@ class HashChainedEvent(models.Model):
         raise AppendOnly("Events of an audit log cannot be deleted.")
 
     def what(self) -> str:
-        """The detail as words, for people."""
-        # PostgreSQL keeps no order of names; backwards, "before" precedes "after".
+        """The detail as readable text."""
+        # PostgreSQL does not keep the order of keys; in reverse alphabetical order, "before" precedes "after".
         named = sorted(self.detail.items(), reverse=True)
         return " · ".join(f"{name.replace('_', ' ')}: {_as_words(value)}" for name, value in named) or "–"
 
     what.short_description = gettext_lazy("detail")  # type: ignore[attr-defined]  # Django's admin reads it
 
     def sealed_values(self, before: str) -> tuple[Any, ...]:
-        """What is sealed after an event with the seal ``before``; "" for the first event."""
-        at = self.at.astimezone(UTC).isoformat()
-        return before, getattr(self, f"{self.owner}_id"), self.number, self.actor, self.action, self.detail, at
+        """The values that its seal covers; ``before`` is the seal of the previous event, "" for the first one."""
+        timestamp = self.at.astimezone(UTC).isoformat()
+        return before, getattr(self, f"{self.owner}_id"), self.number, self.actor, self.action, self.detail, timestamp
 
 
 class HashChain(models.Model):
-    """The end of an audit log. Appending locks this row, after all other rows that the transaction locks."""
+    """The end of an audit log. Appending locks this row, so append after all other locks of the transaction."""
 
     length = models.PositiveBigIntegerField(default=0)
     seal = models.CharField(max_length=64, blank=True)
@@ -127,12 +128,12 @@ class HashChain(models.Model):
         abstract = True
 
     def end_values(self) -> tuple[Any, ...]:
-        """What its end is sealed over."""
+        """The values that ``end_seal`` covers."""
         return "end", self.pk, self.length, self.seal
 
     @property
     def end(self) -> dict[str, Any]:
-        """How many events it has and the last seal: kept elsewhere, it shows whether the whole log was rewritten."""
+        """Number of events and last seal; a copy kept elsewhere can show whether the whole log was rewritten."""
         return {"events": self.length, "seal": self.seal}
 
     @classmethod
@@ -157,6 +158,43 @@ class AuditLog(HashChain):
 
     def __str__(self) -> str:
         return f"audit log of bank {self.bank_id}"
+
+
+#: What somebody did.
+ACTION_TEXTS = {
+    "enable": pgettext_lazy("somebody", "switched memory on"),
+    "disable": pgettext_lazy("somebody", "switched memory off"),
+    "configure": pgettext_lazy("somebody", "changed settings"),
+    "pin": pgettext_lazy("somebody", "pinned"),
+    "unpin": pgettext_lazy("somebody", "unpinned"),
+    "add": pgettext_lazy("somebody", "wrote by hand"),
+    "edit": pgettext_lazy("somebody", "edited"),
+    "hide": pgettext_lazy("somebody", "hid"),
+    "show": pgettext_lazy("somebody", "restored"),
+    "release": pgettext_lazy("somebody", "released from quarantine"),
+    "keep": pgettext_lazy("somebody", "quarantined for good"),
+    "erase": pgettext_lazy("somebody", "deleted expired data"),
+    "export": pgettext_lazy("somebody", "exported everything"),
+    "read": pgettext_lazy("somebody", "read the turns of a line"),
+    "retry": pgettext_lazy("somebody", "had parked chats tried again"),
+    "private": pgettext_lazy("somebody", "made a chat private"),
+    "public": pgettext_lazy("somebody", "shared a chat again"),
+    "summarise": pgettext_lazy("somebody", "had chats summarised at once"),
+    "compress": pgettext_lazy("somebody", "had memory rolled up"),
+    "rebuild": pgettext_lazy("somebody", "rebuilt memory"),
+    "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
+    "restore": pgettext_lazy("somebody", "withdrew a request to forget"),
+    "opt_out": pgettext_lazy("somebody", "excluded somebody from memory"),
+    "opt_in": pgettext_lazy("somebody", "included somebody again"),
+}
+#: The same for erasures, by the kind of the receipt.
+ERASURE_WORDS = {
+    "chat": pgettext_lazy("somebody", "erased a chat"),
+    "author": pgettext_lazy("somebody", "erased what somebody had said"),
+    "output": pgettext_lazy("somebody", "erased a turn"),
+    "line": pgettext_lazy("somebody", "erased a line, with its turns"),
+    "everything": pgettext_lazy("somebody", "erased everything"),
+}
 
 
 class Event(HashChainedEvent):
@@ -194,9 +232,19 @@ class Event(HashChainedEvent):
 
     class Meta(HashChainedEvent.Meta):
         constraints = [
-            # Two concurrent events do not get one position; its index reads a log in order.
+            # Prevents two concurrent events from getting the same position. The index reads a log in order.
             models.UniqueConstraint(name="event_place_unique", fields=["bank", "number"]),
         ]
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action} bank {public_id(self.bank_id)}"
+
+    def words(self) -> str:
+        """What the actor did, such as “pinned”."""
+        said = ERASURE_WORDS.get(self.detail.get("kind", "")) or ACTION_TEXTS.get(self.action)
+        words = str(said or self.get_action_display().lower())
+        if self.action == self.Action.RELEASE and "reason" in self.detail:
+            words = gettext("%(words)s (it %(reason)s)") % {"words": words, "reason": gettext(self.detail["reason"])}
+        if self.detail.get("taken_in"):
+            words = gettext("%(words)s, with what was said before") % {"words": words}
+        return words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
@@ -13,6 +14,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from memorybank import conf
+from memorybank.prepared import PreparedQuery, update
 
 from .leases import Leased, LeasedQuerySet
 from .public_id import public_id
@@ -23,30 +25,40 @@ MAX_RECALL_TOKENS = 8_000
 #: 0 switches the personal part of a prompt off.
 MAX_PERSONAL_TOKENS = 8_000
 MAX_IDLE_MINUTES = 7 * 24 * 60
-MAX_DAYS = 36_500
+MAX_RETENTION_DAYS = 36_500
 #: Earlier than any other due time.
 LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BankQuerySet(LeasedQuerySet["Bank"]):
     def compressible(self, now: datetime) -> BankQuerySet:
-        """Banks whose ladder may have something to roll up at ``now``, longest waiting first."""
+        """Banks that may have something to roll up at ``now``, longest waiting first."""
         return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
 
     def expiring(self, now: datetime) -> BankQuerySet:
-        """Banks, on or off, whose retention has to be checked."""
+        """Banks, enabled or not, whose retention is due for a check at ``now``."""
         return self.filter(expire_at__lte=now).order_by("expire_at", "pk")
 
+    def capped(self) -> BankQuerySet:
+        """Banks that reached their monthly cap and have not been rebuilt since."""
+        return self.filter(capped_at__isnull=False)
+
     def not_recent(self, now: datetime) -> BankQuerySet:
-        """Banks that were not consolidated in the last seconds; times after ``now`` do not count."""
+        """Banks not consolidated in the last ``refresh_seconds``; times after ``now`` do not count."""
         return self.exclude(settled_at__gt=now - timedelta(seconds=conf.current().refresh_seconds), settled_at__lte=now)
 
+    def select_for_update(
+        self, nowait: bool = False, skip_locked: bool = False, of: Sequence[str] = (), no_key: bool = True
+    ) -> BankQuerySet:
+        """Lock the rows, but let others insert rows that refer to them, such as model calls and counted prompts."""
+        return super().select_for_update(nowait, skip_locked, of, no_key)
+
     def line_up(self) -> None:
-        """Append the banks that are not yet in the work queue."""
+        """Append these banks to the work queue, except those already in it."""
         self.filter(turn=None).update(turn=_end_of_line())
 
     def serve(self) -> int | None:
-        """The first bank in the work queue, which is moved to its end; None if the queue is empty."""
+        """Move the first bank of the work queue to its end and return its id; None if the queue is empty."""
         line = self.filter(turn__isnull=False).order_by("turn", "pk").values_list("pk", "turn")
         while first := line[:2]:
             pk, turn = first[0]
@@ -59,21 +71,24 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Remove a bank that has nothing due from the work queue, until something falls due."""
         self.filter(pk=pk).update(turn=None)
 
-    def lock(self, pk: int) -> None:
-        """Lock a bank's row until the transaction ends. Whoever changes several of its chats takes this lock first."""
-        self.select_for_update().filter(pk=pk).exists()
+    def lock(self, pk: int) -> bool:
+        """Lock a bank's row until the transaction ends; return whether it exists.
+
+        Code that changes several chats of a bank must take this lock first.
+        """
+        return bool(_LOCK.rows(pk))
 
     def touch_index(self, pk: int) -> None:
-        """Note that the index changed, so that nothing that was read from it is used any more."""
+        """Record that the index changed, which invalidates cached index data."""
         self.filter(pk=pk).update(index_version=F("index_version") + 1)
 
     def touch(self, pk: int, **changed: Any) -> None:
-        """Note that a bank's memory changed, so that its stored block is no longer current."""
+        """Record that a bank's memory changed, so that its stored block is outdated; also set these fields."""
         self.filter(pk=pk).update(version=F("version") + 1, **changed)
 
 
 def _end_of_line() -> Combinable:
-    """One more than the last position, computed by the database in the update itself."""
+    """Expression for the position after the last one, computed by the database within the update."""
     last = Bank.objects.filter(turn__isnull=False).order_by("-turn").values("turn")[:1]
     return Coalesce(models.Subquery(last), Value(0)) + 1
 
@@ -98,7 +113,7 @@ class Bank(Leased):
         "personal budget",
         default=200,
         validators=[MaxValueValidator(MAX_PERSONAL_TOKENS)],
-        help_text=f"Tokens of what is for the asking person only, at most {MAX_PERSONAL_TOKENS:,}; 0: none.",
+        help_text=f"Tokens of the part that only the asking person gets, at most {MAX_PERSONAL_TOKENS:,}; 0: none.",
     )
     new_chats_private = models.BooleanField(
         "new chats are private",
@@ -133,21 +148,21 @@ class Bank(Leased):
         null=True,
         blank=True,
         validators=[MinValueValidator(0)],
-        help_text="What memory may cost a month (UTC), in the currency of the prices; empty: no cap. At the cap it is "
-        "extracted without a model, and made anew when there is money again.",
+        help_text="The most that memory may cost per month (UTC), in the currency of the prices; empty: no cap. At the "
+        "cap, memory is extracted without a model. Below it, the model rebuilds what was extracted.",
     )
     keep_turns_days = models.PositiveIntegerField(
         "days to keep turns",
         null=True,
         blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS)],
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
         help_text="The text of a turn is deleted after this many days; empty: never.",
     )
     keep_memory_days = models.PositiveIntegerField(
         "days to keep memory",
         null=True,
         blank=True,
-        validators=[MinValueValidator(1), MaxValueValidator(MAX_DAYS)],
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
         help_text="Memory of a day is deleted after this many days, with everything derived from it; empty: never.",
     )
     disclosure_accepted_by = models.CharField(max_length=200, blank=True, editable=False)
@@ -193,9 +208,9 @@ class Bank(Leased):
                 name="bank_budget_within_limits",
                 condition=Q(max_tokens__gte=MIN_TOKENS, max_tokens__lte=MAX_TOKENS),
             ),
-            # The same limit for recalled notes.
+            # Likewise for recalled notes.
             models.CheckConstraint(name="bank_recall_within_limits", condition=Q(recall_tokens__lte=MAX_RECALL_TOKENS)),
-            # The same limit for the personal part of a prompt.
+            # Likewise for the personal part of a prompt.
             models.CheckConstraint(
                 name="bank_personal_within_limits", condition=Q(personal_tokens__lte=MAX_PERSONAL_TOKENS)
             ),
@@ -216,13 +231,16 @@ class Bank(Leased):
 
     @property
     def tz(self) -> ZoneInfo:
-        """The time zone of its days."""
+        """The time zone in which its days begin and end."""
         return ZoneInfo(self.timezone)
 
     def draw(self, count: int) -> range:
-        """The next ``count`` sequences of its turns; none is used twice. The caller holds this row's lock."""
+        """Allocate the next ``count`` sequences for turns, never reused. The caller holds this row's lock."""
         first = self.last_sequence + 1
         self.last_sequence += count
         if count:
-            Bank.objects.filter(pk=self.pk).update(last_sequence=self.last_sequence)
+            update([self], ["last_sequence"])
         return range(first, first + count)
+
+
+_LOCK = PreparedQuery(lambda pk: Bank.objects.select_for_update().filter(pk=pk).values_list("pk"))

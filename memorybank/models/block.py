@@ -16,12 +16,12 @@ from memorybank.language import tokens
 from .bank import Bank
 
 #: The fields that may change while a line stays in the block.
-SOURCES = ["facts", "chats"]
+SOURCE_FIELDS = ["facts", "chats"]
 
 
 class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
     def note(self, bank: Bank, block: PackedBlock, now: datetime) -> None:
-        """Record that the block has these lines from ``now`` on. The caller holds the bank's lock."""
+        """Record the lines of the block as of ``now`` and end all others. The caller holds the bank's lock."""
         standing = {line.key: line for line in self.filter(bank=bank, until=None)}
         new, changed = [], []
         for line in block.lines:
@@ -33,17 +33,17 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
             else:
                 new.append(row)
         self.bulk_create(new)
-        self.bulk_update(changed, SOURCES, batch_size=100)
+        self.bulk_update(changed, SOURCE_FIELDS, batch_size=100)
         if standing:
             self.filter(pk__in=[line.pk for line in standing.values()]).update(until=now)
             self.filter(bank=bank, until__lt=now - timedelta(days=conf.current().history_days)).delete()
 
     def drop(self, bank: Bank, *, chats: Collection[str] = (), standing: bool = False) -> int:
-        """Delete former lines with these chats, of which something was erased, as sources; return how many.
+        """Delete former lines whose sources include these chats, after an erasure in them; return how many.
 
-        Every former line of a digest is deleted, too, because its writer may have read the erased turns. Lines that are
-        still in the block were checked word by word; with ``standing`` they were not, and are deleted like former
-        lines of these chats. The caller holds the bank's lock.
+        All former lines of digests are deleted, too, because the model may have read the erased turns. Lines still in
+        the block are kept, because the caller has checked each of them. If it has not, ``standing`` also deletes those
+        of these chats. The caller holds the bank's lock.
         """
         of_chats = Q(pk__in=self._of(bank, chats))
         left = Q(until__isnull=False) & (of_chats | Q(digest=True))
@@ -55,24 +55,24 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
         return [pk for pk, keys in rows if not named.isdisjoint(keys)]
 
     def kept_since(self, bank: Bank, now: datetime) -> datetime | None:
-        """Since when the history is complete, except for erased lines; None if there is none yet."""
+        """The time since which the history is complete, apart from erased lines; None if there is no history."""
         first: datetime | None = self.filter(bank=bank).aggregate(first=Min("since"))["first"]
         return first and max(first, now - timedelta(days=conf.current().history_days))
 
     def at(self, bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
-        """The lines of the block at a moment, in its order."""
+        """The lines that were in the block at a moment, in block order."""
         ended = Q(until__isnull=False, until__lte=moment)
         return self.filter(bank=bank, since__lte=moment).exclude(ended).in_order()
 
     def in_order(self) -> BlockLineVersionQuerySet:
-        """In the order of a block: pinned lines first, then the oldest period."""
+        """In block order: pinned lines first, then by tier (coarsest first) and period (oldest first)."""
         return self.order_by("-pinned", "-tier", "period_start", "said_at", "pk")
 
 
 class BlockLineVersion(models.Model):
-    """A line of the block from ``since`` until ``until``; empty: it is still there."""
+    """A line that was in the block from ``since`` until ``until``; NULL if it is still there."""
 
-    # No index of its own: the one below begins with the bank.
+    # No separate index: the indexes below start with this column.
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="line_versions", db_index=False)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
@@ -91,9 +91,9 @@ class BlockLineVersion(models.Model):
 
     class Meta:
         indexes = [
-            # Read whenever a block is stored (its current lines), and for the block at a moment.
+            # Read whenever a block is stored (current lines), and to show the block at a past moment.
             models.Index(name="line_version_until", fields=["bank", "until"]),
-            # Read for the lines that a change added.
+            # Read to show the lines that a change added.
             models.Index(name="line_version_since", fields=["bank", "since"]),
         ]
 
@@ -109,11 +109,11 @@ class BlockLineVersion(models.Model):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for a line that is unchanged in the next block. The time is not compared: each new turn changes it."""
-        return tuple(getattr(self, name) for name in LINE_FIELDS if name not in (*SOURCES, "said_at"))
+        """Identifies a line across blocks. It excludes ``said_at``, which changes with each new turn."""
+        return tuple(getattr(self, name) for name in LINE_FIELDS if name not in (*SOURCE_FIELDS, "said_at"))
 
 
-#: The columns with the name of a line's field.
+#: Columns that have the same name as a field of ``MemoryLine``.
 LINE_FIELDS = tuple(
     column.name for column in BlockLineVersion._meta.concrete_fields if column.name in MemoryLine._fields
 )
@@ -121,18 +121,19 @@ LINE_FIELDS = tuple(
 
 class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
     def current(self, bank_id: int) -> StoredBlock | None:
-        """The newest block, for chats that keep no older one."""
+        """The newest block, or None; active chats may keep an older one."""
         return self.filter(bank=bank_id).order_by("-version").first()
 
     def current_version(self, bank_id: int) -> int:
-        """The version of the newest block; 0: there is none."""
+        """The version of the newest block; 0 if there is none."""
         newest = self.filter(bank=bank_id).order_by("-version").values_list("version", flat=True)
         return newest.first() or 0
 
     def store(self, bank: Bank, block: PackedBlock, now: datetime) -> bool:
-        """Store the block rendered from ``bank``, unless the bank was erased from or deleted, or has a newer block.
+        """Store the block rendered from ``bank``; return whether it was stored.
 
-        Older blocks stay while an active chat keeps them.
+        It is not stored if something of the bank was erased meanwhile, or the bank was deleted or has a newer block.
+        Older blocks are deleted, unless an active chat keeps them.
         """
         with transaction.atomic():
             held = Bank.objects.select_for_update().filter(pk=bank.pk, epoch=bank.epoch).exists()
@@ -146,7 +147,7 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
         return True
 
     def drop(self, bank: Bank, chats: Collection[str]) -> None:
-        """Remove the lines of these chats from the stored blocks, whose text is then laid out whenever it is read."""
+        """Remove these chats' lines from stored blocks; the text of a changed block is then rendered on each read."""
         for stored in self.filter(bank=bank):
             block = stored.packed
             if (rest := block.dropping(set(chats))) is not block:
@@ -183,7 +184,7 @@ class StoredBlock(models.Model):
 
     class Meta:
         constraints = [
-            # Two workers cannot store the same version; and its index finds a bank's newest.
+            # Prevents two workers from storing the same version. The index finds a bank's newest block.
             models.UniqueConstraint(name="block_unique_in_version", fields=["bank", "version"]),
         ]
 
@@ -192,14 +193,14 @@ class StoredBlock(models.Model):
 
     @staticmethod
     def current_tokens(bank: str) -> models.Subquery:
-        """Tokens of the current block, to annotate rows whose bank's id is the column ``bank``."""
+        """Subquery: tokens of the current block, for rows whose column ``bank`` is the bank's id."""
         newest = StoredBlock.objects.filter(bank=models.OuterRef(bank)).order_by("-version")
         return models.Subquery(newest.values("tokens")[:1])
 
     @property
     def packed(self) -> PackedBlock:
-        """The block with its lines, counted in the current encoding."""
+        """The block with its lines, and its tokens counted in the current encoding."""
         encoding = conf.current().encoding
-        # otherwise the setting has just been changed
+        # recount if the encoding setting has changed since the block was stored
         size = self.tokens if encoding == self.encoding else tokens.count(self.text, encoding)
         return PackedBlock.from_json(self.text, size, self.lines)

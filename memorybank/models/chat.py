@@ -1,14 +1,14 @@
-"""Chats and their outputs, the turns as they were recorded: the source of truth that memory is made from."""
+"""Chats and their outputs (turns) as recorded: the source of truth from which memory is derived."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import copy
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import F, Q
 
 from memorybank import conf
@@ -27,11 +27,11 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
         return self.filter(due_at__lte=now, bank__enabled=True).remembered().leasable(now)
 
     def remembered(self) -> ChatQuerySet:
-        """Chats whose memory somebody may read: public ones, and private ones with readers."""
+        """Chats that may have memory: public ones, and private ones with readers."""
         return self.filter(Q(private=False) | has_readers())
 
     def not_of_others(self, person: str, program: str | None) -> ChatQuerySet:
-        """Chats that this person may read, and private ones without readers that this program began (None: any)."""
+        """Chats this person may read, plus private ones without readers begun by this program (None: by any)."""
         begun = Q(~has_readers(), private=True) & (Q() if program is None else Q(begun_by=program))
         return self.filter(Q(pk__in=Chat.objects.visible_to(person).values("pk")) | begun)
 
@@ -48,7 +48,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
         return self.filter(Q(pending_outputs__gt=0) | Q(stale=True))
 
     def parked(self) -> ChatQuerySet:
-        """Chats that are not tried again until a person asks for it."""
+        """Chats that are not retried until a person requests it."""
         return self.filter(parked_at__isnull=False)
 
     def retry(self, now: datetime) -> int:
@@ -57,13 +57,15 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
 
     def failing(self) -> ChatQuerySet:
         """Chats whose last attempt failed and that wait for the next one."""
-        return self.waiting().remembered().filter(attempts__gt=0, parked_at=None, bank__enabled=True)
+        due = self.filter(due_at__isnull=False)  # which all of them have, and an index holds few others
+        return due.waiting().remembered().filter(attempts__gt=0, parked_at=None, bank__enabled=True)
 
     def revive(self, since: datetime, *, afresh: bool = True) -> int:
-        """Reset the attempts of chats that failed only since an outage began, or else subtract one; return how many.
+        """Retry the chats that have failed only since ``since``, when an outage began; return how many.
 
-        ``failed_since`` stays, one microsecond earlier (several things may happen at one ``now``), so a chat whose own
-        content fails is reset once and not for ever. One transaction for each bank.
+        ``afresh`` resets their attempts to 0; without it, one attempt is subtracted. ``failed_since`` is kept, so that
+        a chat whose own content fails is revived once and not for ever. It moves back by one microsecond, because the
+        next outage may begin at the same ``now``. One transaction per bank.
         """
         failed = self.waiting().remembered().filter(failed_since__gte=since)
         banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
@@ -88,23 +90,14 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
         return waiting.remembered().update(due_at=F("last_output_at") + timedelta(minutes=bank.idle_minutes))
 
     def reindex(self, bank: Bank) -> int:
-        """Mark chats with covered turns that are not indexed as due for indexing; none while the bank is off."""
+        """Mark the chats with summarised but unindexed turns as due for indexing; none while the bank is off."""
         if not bank.enabled:
             return self.filter(bank=bank, index_due=True).update(index_due=False)
         unindexed = self.remembered().filter(bank=bank, summarised_through__gt=F("indexed_through"))
         return unindexed.update(index_due=True)
 
-    def store(self, chats: Iterable[Chat], names: Sequence[str]) -> None:
-        """Write these fields of many chats. ``bulk_update`` is fifty times slower."""
-        every = {field.name: field for field in self.model._meta.concrete_fields}
-        fields = [every[name] for name in (*names, "id")]
-        rows = [[field.get_db_prep_save(getattr(chat, field.name), connection) for field in fields] for chat in chats]
-        assignments = ", ".join(f'"{every[name].column}" = %s' for name in names)
-        with connection.cursor() as cursor:  # the names are constants, the values are parameters
-            cursor.executemany(f'UPDATE "{self.model._meta.db_table}" SET {assignments} WHERE "id" = %s', rows)
-
     def delete(self) -> tuple[int, dict[str, int]]:
-        """Delete chats with every line that quotes them, also in stored blocks. Work under way stores nothing."""
+        """Delete chats and all lines derived from them, also in stored blocks. Running work stores nothing."""
         with transaction.atomic():
             keys: dict[int, list[str]] = defaultdict(list)
             for bank_id, key in self.values_list("bank_id", "key"):
@@ -123,7 +116,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
 
 
 class Chat(Leased):
-    """One conversation of the outer application, known there as ``key``."""
+    """A conversation in the outer application, which identifies it by ``key``."""
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="chats")
     key = models.CharField(max_length=200)
@@ -166,9 +159,9 @@ class Chat(Leased):
 
     class Meta:
         constraints = [
-            # Concurrent recording must find one chat for each key.
+            # Prevents concurrent recording from creating a chat twice.
             models.UniqueConstraint(name="chat_key_unique_in_bank", fields=["bank", "key"]),
-            # An empty key would put unrelated turns into one chat.
+            # With an empty key, unrelated turns would end up in one chat.
             models.CheckConstraint(name="chat_key_not_empty", condition=~Q(key="")),
         ]
         indexes = [
@@ -193,11 +186,11 @@ class Chat(Leased):
 
     @property
     def is_remembered(self) -> bool:
-        """Whether somebody may read memory of it. A query, if it is private."""
+        """Whether it may have memory: it is public, or has readers. Executes a query if it is private."""
         return not self.private or self.readers.exists()
 
     def next_due(self, bank: Bank) -> datetime | None:
-        """When its pending turns should be summarised: at once if there are many, otherwise when it is idle."""
+        """When its pending turns should be summarised: at once if there are many, otherwise once it is idle."""
         waits = self.pending_outputs or self.stale
         if not (waits and bank.enabled and self.last_output_at) or self.parked_at or not self.is_remembered:
             return None
@@ -206,7 +199,7 @@ class Chat(Leased):
         return self.last_output_at + timedelta(minutes=bank.idle_minutes)
 
 
-#: Keys looked up in one query, which asks the index for each chat with each key.
+#: Maximum keys per query. The query looks up each of its chats with each of its keys.
 KEYS_PER_QUERY = 50
 
 
@@ -215,18 +208,22 @@ class OutputQuerySet(ByAudience["Output"]):
         """Outputs that were answered: pending, failed and blocked ones are not memory."""
         return self.filter(status=Output.Status.OK)
 
+    def repeating(self, chat: int) -> OutputQuerySet:
+        """Turns whose answer may repeat this chat: its own turns, and those linked to it by ``QuotedChat``."""
+        return self.filter(Q(quoted_chats__chat=chat) | Q(chat=chat)).distinct()
+
     def shown(self) -> OutputQuerySet:
-        return self.filter(set_aside=False)  # that their chat continues from
+        return self.filter(set_aside=False)  # i.e. the chat continues from them
 
     def before_memory(self, bank: Bank) -> OutputQuerySet:
-        """Outputs from while the memory of ``bank`` was off, which it does not include."""
+        """Outputs that memory excludes because they were recorded while the memory of ``bank`` was off."""
         known = Q(left_out=True)
         if not bank.enabled:
             known |= Q(sequence__gt=F("chat__summarised_through")) & Q(sequence__gt=bank.off_after)
         return self.remembered().filter(known, chat__bank=bank)
 
     def unanswered(self) -> OutputQuerySet:
-        """Outputs that are not ok, and may be asked again."""
+        """Outputs whose status is not ok; they may be asked again."""
         return self.exclude(status=Output.Status.OK)
 
     def of_person(self, name: str) -> OutputQuerySet:
@@ -238,11 +235,11 @@ class OutputQuerySet(ByAudience["Output"]):
         return self.exclude(question="", answer="", messages=[])
 
     def with_keys(self, keys: Iterable[str]) -> OutputQuerySet:
-        """Outputs with one of these keys. The empty key is no key, and not indexed."""
+        """Outputs with one of these keys. Outputs without a key never match, and are not in the index."""
         return self.filter(key__in=keys).exclude(key="")
 
     def known(self, keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Output]:
-        """The recorded outputs by chat id and key: those asked for and perhaps others. Only their status is loaded."""
+        """Recorded outputs by (chat id, key). May include others than asked for. Loads only the status."""
         wanted = sorted(keys)
         known: dict[tuple[int, str], Output] = {}
         for start in range(0, len(wanted), KEYS_PER_QUERY):
@@ -253,11 +250,11 @@ class OutputQuerySet(ByAudience["Output"]):
 
 
 class Output(models.Model):
-    """One question with its answer. Once it is ok it is never changed, only erased.
+    """A question with its answer. Once its status is ok, it is never changed, only erased.
 
-    ``sequence`` is its position among its bank's turns. It is assigned when the output is recorded, and again when it
-    becomes ok, both under the bank's lock. So a turn that becomes ok follows all turns that were ok before; the
-    watermark relies on this order. The id never changes.
+    ``sequence`` is its position among its bank's turns. It is assigned when the output is recorded and again when it
+    becomes ok, both under the bank's lock. So each turn that becomes ok comes after all turns that are already ok; the
+    watermark (``Chat.summarised_through``) relies on this order. The id never changes.
     """
 
     class Status(models.TextChoices):
@@ -315,9 +312,9 @@ class Output(models.Model):
     class Meta:
         ordering = ["sequence"]
         constraints = [
-            # A repeated import or request records one output.
+            # Prevents a repeated import or request from recording an output twice.
             models.UniqueConstraint(name="output_key_unique_in_chat", fields=["chat", "key"], condition=~Q(key="")),
-            # Of two turns with one sequence the watermark would skip one. Its index reads a chat in order.
+            # The watermark would skip one of two turns with the same sequence. The index reads a chat in order.
             models.UniqueConstraint(name="output_sequence_unique_in_chat", fields=["chat", "sequence"]),
         ]
 
@@ -325,16 +322,16 @@ class Output(models.Model):
         return f"output {public_id(self.pk)}"
 
     def for_others(self) -> Output:
-        """The turn as others than its author may see it, not to be saved: without an answer that quotes the private."""
+        """The turn for others than its author: an unsaved copy without the answer if that quotes private memory."""
         if not self.quotes_private:
             return self
-        told = copy(self)
-        told.answer, told.messages = "", []
-        return told
+        shared = copy(self)
+        shared.answer, shared.messages = "", []
+        return shared
 
     @property
     def has_words(self) -> bool:
-        """Whether it has text. The row of an expired turn stays without text, because facts cite it."""
+        """Whether it has text. When a turn expires, its row is kept without text, because facts cite it."""
         return bool(self.question or self.answer or self.messages)
 
     def is_awaited(self, now: datetime, patience: timedelta) -> bool:

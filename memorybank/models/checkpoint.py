@@ -1,4 +1,4 @@
-"""Checkpoints, which replace the earlier turns of a chat in its prompt; and the progress of writing one."""
+"""Checkpoints, which replace the earlier turns of a chat in its prompt, and compactions, which write them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .ledger import backoff
 
 class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
     def newest(self, chat_id: int, before: int | None = None) -> Checkpoint | None:
-        """The checkpoint in a chat's prompt; with ``before`` (a sequence) the one in the prompt of that turn."""
+        """A chat's newest checkpoint; with ``before``, the newest one that ends before the turn with that sequence."""
         made = self.filter(chat=chat_id) if before is None else self.filter(chat=chat_id, through__lt=before)
         return made.order_by("-through", "-pk").first()
 
     def drop(self, outputs: Mapping[int, Mapping[int, int]]) -> int:
-        """Delete the checkpoints that cover one of these outputs (chat → id → sequence); return how many.
+        """Delete the checkpoints that cover one of these outputs (chat id → output id → sequence); return how many.
 
-        A checkpoint is made of all turns before it, so nobody can tell which part rests on which turn.
+        A checkpoint is derived from all earlier turns together, so parts of it cannot be attributed to single turns.
         """
         first = {chat: min(sequences.values()) for chat, sequences in outputs.items() if sequences}
         Compaction.objects.filter(chat__in=first).update(focus="", awaited=False)
@@ -34,12 +34,12 @@ class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
 
 
 class Checkpoint(models.Model):
-    """Replaces a chat's turns up to ``through`` in its prompt. The turns stay stored.
+    """Notes that replace a chat's turns up to ``through`` in its prompt. The turns stay stored.
 
-    ``text`` is sent to the model verbatim; ``notes`` are [section, text], from which the next checkpoint starts.
+    ``text`` is sent to the model verbatim. ``notes``, a list of [section, text], are the input of the next checkpoint.
     """
 
-    # No index of its own: the one below begins with the chat.
+    # No separate index: the index below starts with this column.
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="checkpoints", db_index=False)
     through = models.PositiveBigIntegerField(help_text="The sequence of the last output that it replaces.")
     notes = models.JSONField(default=list)
@@ -57,11 +57,11 @@ class Checkpoint(models.Model):
 
     class Meta:
         constraints = [
-            # A checkpoint that is longer than what it replaces would be written again for every message.
+            # A checkpoint that saves no tokens would be written again for every message.
             models.CheckConstraint(name="checkpoint_gains", condition=Q(tokens_after__lt=models.F("tokens_before"))),
         ]
         indexes = [
-            # Read before every prompt: a chat's newest.
+            # Read before every prompt: a chat's newest checkpoint.
             models.Index(name="checkpoint_by_chat", fields=["chat", "through"]),
         ]
 
@@ -83,9 +83,9 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
     def begin(
         self, chat: Chat, now: datetime, lease: timedelta, *, focus: str = "", awaited: bool = False
     ) -> Compaction | None:
-        """Take the lease of a chat's compaction; None while another process has it.
+        """Take the lease of a chat's compaction; None if another process holds it.
 
-        Noting progress extends the lease, so it can be short: a killed process blocks the others only briefly.
+        ``note`` extends the lease, so ``lease`` can be short: if the process is killed, others wait only briefly.
         """
         begun = {"percent": 0, "stage": Compaction.Stage.LOAD, "done": 0, "of": 0, "error": ""}
         with transaction.atomic():
@@ -97,7 +97,7 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
         return compaction
 
     def resume(self, chat: Chat, now: datetime, lease: timedelta) -> Compaction | None:
-        """Like :meth:`begin`, for an awaited compaction whose process died; only once, in case it caused that."""
+        """Like :meth:`begin`, for an awaited compaction whose process died; only once, as it may have caused that."""
         left = self.filter(chat=chat, awaited=True, leased_until__lte=now).first()
         return self.begin(chat, now, lease, focus=left.focus) if left else None
 
@@ -106,12 +106,12 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
         return self.filter(chat=chat_id, leased_until__gt=now).first()
 
     def may_begin(self, chat_id: int, now: datetime) -> bool:
-        """Whether to start one automatically: not for a while after one has failed."""
+        """Whether a compaction may start automatically: not before ``retry_at`` after a failure."""
         return not self.filter(chat=chat_id, retry_at__gt=now).exists()
 
 
 class Compaction(Leased):
-    """Writing a checkpoint of a chat, one at a time: its progress, and why the last one failed."""
+    """A chat's compaction, which writes a checkpoint: its lease, its progress, and the error of the last attempt."""
 
     class Stage(models.TextChoices):
         LOAD = "load", _("reading the chat")
@@ -146,13 +146,13 @@ class Compaction(Leased):
         return f"compaction {self.pk}"
 
     def note(self, until: datetime, **progress: Any) -> None:
-        """Save progress and extend the lease ``until`` then; does nothing once the lease is lost."""
-        if self.lease_token:  # "" is the token of every row without a lease
+        """Save progress and extend the lease to ``until``; does nothing if the lease was lost."""
+        if self.lease_token:  # every row without a lease has the token ""
             mine = Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token)
             mine.update(leased_until=until, **progress)
 
     def broke_off(self, now: datetime) -> bool:
-        """Whether the process with its lease has died."""
+        """Whether its lease has expired without being released: the process has died."""
         return self.leased_until is not None and self.leased_until <= now
 
     def give_back(self, **changes: Any) -> bool:

@@ -1,18 +1,20 @@
-"""Citations: the turns that a leaf's fact cites, and the leaf facts that a digest's line cites or a digest keeps.
+"""Citations: of turns by leaf facts, of leaf facts by digests and their lines, and of chats by answers.
 
-Nothing may outlive what it cites. So the foreign key to what is cited neither deletes the citation nor is checked
-before the transaction commits (``DO_NOTHING``): until then erasure finds by it what else has to be deleted.
+A fact must be deleted with its source. So deleting a source does not cascade to the citation (``DO_NOTHING``), and the
+database checks the foreign key only at commit: until then, erasure uses the citation to find the facts to delete.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
 from django.db import models
 
-from .chat import Output
+from memorybank import prepared
+
+from .chat import Chat, Output
 
 
 class FactOutputQuerySet(models.QuerySet["FactOutput"]):
@@ -27,7 +29,7 @@ class FactOutputQuerySet(models.QuerySet["FactOutput"]):
 class FactOutput(models.Model):
     """A turn that a leaf's fact cites."""
 
-    # No index of its own: that of the constraint begins with it.
+    # No separate index: the constraint's index starts with this column.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="output_links", db_index=False)
     output = models.ForeignKey(Output, models.DO_NOTHING, related_name="fact_links", db_index=False)
 
@@ -36,11 +38,11 @@ class FactOutput(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # A fact cites a turn once. Its index finds a fact's turns.
+            # A fact cites a turn once. The index finds a fact's turns.
             models.UniqueConstraint(name="fact_cites_output_once", fields=["fact", "output"]),
         ]
         indexes = [
-            # Read by erasure and by requests for it (what cites a turn), and by the database when a turn is deleted.
+            # Read by erasure and erasure requests (facts that cite a turn), and by the database when a turn is deleted.
             models.Index(name="fact_output_cited", fields=["output"]),
         ]
 
@@ -51,18 +53,18 @@ class FactOutput(models.Model):
 class FactSource(models.Model):
     """A leaf fact that a digest's line cites."""
 
-    # No index of its own: that of the constraint begins with it.
+    # No separate index: the constraint's index starts with this column.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="source_links", db_index=False)
     source = models.ForeignKey("Fact", models.DO_NOTHING, related_name="restating_links", db_index=False)
 
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # A line cites a leaf fact once. Its index finds a line's leaf facts.
+            # A line cites a leaf fact once. The index finds a line's leaf facts.
             models.UniqueConstraint(name="fact_rests_on_source_once", fields=["fact", "source"]),
         ]
         indexes = [
-            # Read by search, export and erasure (which lines rest on a fact), and by the database when one is deleted.
+            # Read by search, export and erasure (lines that cite a fact), and by the database when a fact is deleted.
             models.Index(name="fact_source_restated", fields=["source"]),
         ]
 
@@ -72,7 +74,7 @@ class FactSource(models.Model):
 
 class KeptFactQuerySet(models.QuerySet["KeptFact"]):
     def replace(self, entry: int, facts: Sequence[int]) -> None:
-        """Have the digest keep the facts with these ids, in this order, and no others."""
+        """Replace the facts that a digest keeps by the facts with these ids, in this order."""
         self.filter(entry=entry).delete()
         self.bulk_create(KeptFact(entry_id=entry, fact_id=fact) for fact in facts)
 
@@ -80,7 +82,7 @@ class KeptFactQuerySet(models.QuerySet["KeptFact"]):
 class KeptFact(models.Model):
     """A leaf fact that a digest keeps unchanged instead of restating it. Deleted with the fact."""
 
-    # No index of its own: that of the constraint begins with it.
+    # No separate index: the constraint's index starts with this column.
     entry = models.ForeignKey("Entry", models.CASCADE, related_name="kept_links", db_index=False)
     # Read by the database when a fact is deleted.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="kept_links")
@@ -90,9 +92,38 @@ class KeptFact(models.Model):
     class Meta:
         ordering = ["pk"]
         constraints = [
-            # A fact that is kept twice would be counted twice. Its index finds a digest's facts.
+            # A fact that is kept twice would be counted twice. The index finds a digest's kept facts.
             models.UniqueConstraint(name="entry_keeps_fact_once", fields=["entry", "fact"]),
         ]
 
     def __str__(self) -> str:
         return f"entry {self.entry_id} keeps fact {self.fact_id}"
+
+
+class QuotedChatQuerySet(models.QuerySet["QuotedChat"]):
+    def note(self, output: Output, chats: Iterable[Chat]) -> None:
+        """Record that the answer of ``output`` repeats words of these chats, in addition to those recorded before."""
+        prepared.insert((QuotedChat(output=output, chat=chat) for chat in chats), ignore_conflicts=True)
+
+
+class QuotedChat(models.Model):
+    """Links an answer to another chat if, of all memory in its prompt, only that chat contained some of its words.
+
+    Read when the chat becomes private: from then on, the answer must not be shown to everybody either.
+    """
+
+    # No separate index: the constraint's index starts with this column.
+    output = models.ForeignKey(Output, models.CASCADE, related_name="quoted_chats", db_index=False)
+    # Indexed: read when a chat becomes private, and by the database when a chat is deleted.
+    chat = models.ForeignKey(Chat, models.CASCADE, related_name="quoted_in")
+
+    objects: ClassVar[QuotedChatQuerySet] = QuotedChatQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # An answer quotes a chat once. The index finds the chats that an answer quotes.
+            models.UniqueConstraint(name="output_quotes_chat_once", fields=["output", "chat"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"output {self.output_id} quotes chat {self.chat_id}"

@@ -1,7 +1,7 @@
 """Entries: the lossless tree of memory.
 
-Leaves cover contiguous, disjoint ranges of one chat's outputs. Digests absorb finer entries by becoming their parent;
-rolling up deletes nothing. Entries without a parent are the frontier.
+Leaves cover contiguous, disjoint ranges of one chat's outputs. Digests (of days, weeks and months) absorb finer entries
+by becoming their parent; rolling up deletes nothing. Entries without a parent are the frontier.
 """
 
 from __future__ import annotations
@@ -10,45 +10,62 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Sum, When
+from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
 from memorybank.core.granularity import Granularity
 from memorybank.core.rollup_policy import Node
+from memorybank.prepared import PreparedQuery
 
 from .audience import ByAudience
 from .bank import Bank
 from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
 
+#: Entries that a question about their size reads at once.
+ENTRIES_PER_QUERY = 100
 #: The path of ``select_related`` from an entry to every digest above it.
-ABOVE = "__".join(["parent"] * len(Granularity.digests()))
-#: Methods without a model: extracted sentences, and a digest that keeps facts unchanged.
+DIGESTS_ABOVE_PATH = "__".join(["parent"] * len(Granularity.digests()))
+#: Values of ``method`` without a model: extracted sentences, and digests that only keep facts unchanged.
 EXTRACTIVE, CARRIED = "extractive/1", "carried over"
-#: The method of a leaf of turns without words.
-UNSAID = "nothing was said"
+#: The method of a leaf whose turns have no text.
+NO_TEXT_METHOD = "nothing was said"
 #: The method of facts that a person added.
 BY_HAND = "by hand"
-#: Extracted because the monthly cap was reached.
-CAPPED = f"{EXTRACTIVE}, as the monthly cap is reached"
+#: The method of entries that were extracted because the monthly cap was reached.
+CAPPED_METHOD = f"{EXTRACTIVE}, as the monthly cap is reached"
+#: The method of leaves that were extracted because the model failed; the model writes them once more.
+STAND_IN_METHOD = f"{EXTRACTIVE}, until the model answers"
 
 
 class EntryQuerySet(ByAudience["Entry"]):
     def live(self) -> EntryQuerySet:
-        """The frontier: entries for everybody that no digest has absorbed. Leaves of private chats never roll up."""
+        """The frontier: public entries that no digest has absorbed. Leaves of private chats are never rolled up."""
         return self.filter(parent=None).visible_to()
 
     def frontier(self) -> list[Node]:
-        """The live entries as planning sees them. What a model wrote counts without the detail beside it."""
-        detail = Coalesce(Sum("facts__tokens", filter=Q(facts__detail=True)), 0)
-        size = Case(When(method__startswith=EXTRACTIVE, then=F("tokens")), default=F("tokens") - detail)
-        sized = self.live().annotate(size=size)
+        """The live entries as input for roll-up. The size of a model's entry excludes facts marked as ``detail``."""
+        sized = self.live().annotate(size=_size())
         rows = sized.values_list("pk", "granularity", "period_start", "last_at", "size")
         return [Node(pk, Granularity(granularity), *rest) for pk, granularity, *rest in rows]
 
+    def outgrow(self, bank: Bank, tokens: float) -> bool:
+        """Whether the bank's live entries have more tokens than this. Reads no more entries than it takes to know."""
+        rows: list[tuple[int, int]] = _SIZES.rows(bank.pk, 0)
+        total = sum(size for _, size in rows)
+        while total <= tokens and len(rows) == ENTRIES_PER_QUERY:
+            rows = _SIZES.rows(bank.pk, rows[-1][0])
+            total += sum(size for _, size in rows)
+        return total > tokens
+
+    def noted_tokens(self) -> int:
+        """The tokens of all public leaves, of a model's without facts marked as ``detail``. Reads every leaf."""
+        sizes = self.leaves().visible_to().annotate(size=_size())
+        return sizes.aggregate(total=Sum("size"))["total"] or 0
+
     def written(self) -> EntryQuerySet:
-        """Entries whose lines a model or a person wrote, and digests that keep the facts of others unchanged."""
-        return self.exclude(method__startswith=EXTRACTIVE).exclude(method=UNSAID)
+        """Entries written by a model or a person, and digests that only keep facts unchanged; no extracted ones."""
+        return self.exclude(method__startswith=EXTRACTIVE).exclude(method=NO_TEXT_METHOD)
 
     def leaves(self) -> EntryQuerySet:
         """Conversation entries."""
@@ -59,11 +76,11 @@ class EntryQuerySet(ByAudience["Entry"]):
         return self.exclude(granularity=Granularity.CONVERSATION)
 
     def with_digests(self) -> EntryQuerySet:
-        """Each with its chat and every digest above it, in one query."""
-        return self.select_related("chat", ABOVE)
+        """Select each entry's chat and all digests above it in the same query."""
+        return self.select_related("chat", DIGESTS_ABOVE_PATH)
 
     def in_order(self) -> EntryQuerySet:
-        """Oldest first, then coarsest first; the same on every database."""
+        """Oldest period first, then by first turn; deterministic on every database."""
         return self.order_by("period_start", "first_at", "pk")
 
     def above(self) -> EntryQuerySet:
@@ -87,11 +104,12 @@ class EntryQuerySet(ByAudience["Entry"]):
         return Entry.objects.filter(pk__in=entries)
 
     def absorb_into(self, digest: Entry) -> None:
-        """Make a live digest the parent of these entries. Facts below get its tier; lines of absorbed digests get none.
+        """Make a live digest the parent of these entries, and set the tier of all facts below it.
 
-        Lines that a person decided on get its tier, too: the digest does not restate them.
+        Leaf facts get the digest's tier. Lines of absorbed digests get none, as the new digest restates them, except
+        lines that a person decided on: these are not restated and get its tier.
         """
-        below = self.below()  # a subquery, because PostgreSQL may look up a join row by row
+        below = self.below()  # used as a subquery: PostgreSQL may execute a join row by row
         digest.bank.facts.filter(entry__in=below.leaves()).update(tier=digest.tier)
         lines = digest.bank.facts.filter(entry__in=below.digests())
         lines.update(tier=None)
@@ -99,19 +117,39 @@ class EntryQuerySet(ByAudience["Entry"]):
         self.update(parent=digest)
 
     def to_rebuild(self) -> Entry | None:
-        """The finest stale digest, once every stale leaf is rebuilt or cannot be."""
+        """The finest stale digest; None while a stale leaf can still be rebuilt, or if no digest is stale."""
         stale = self.filter(stale=True)
         if stale.leaves().visible_to().filter(chat__parked_at=None).exists():
             return None
         return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
 
     def prune(self) -> None:
-        """Delete lines that rest on deleted leaf facts, and digests without children."""
+        """Delete digests without children, and the lines of other digests that cite deleted leaf facts."""
         for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).tier):
             if digest.children.exists():
                 digest.prune()
             else:
                 digest.delete()
+
+
+#: The next live entries of a bank with their sizes: asked for each chat.
+_SIZES = PreparedQuery(
+    lambda bank, after: (
+        Entry.objects.filter(bank=bank, pk__gt=after)
+        .live()
+        .annotate(size=_size())
+        .order_by("pk")
+        .values_list("pk", "size")[:ENTRIES_PER_QUERY]
+    )
+)
+
+
+def _size() -> Case:
+    """Expression for the size of an entry in tokens, of a model's entry without facts marked as ``detail``."""
+    every = Entry._meta.get_field("facts").related_model._default_manager  # the module of facts imports this one
+    facts = every.filter(entry=OuterRef("pk"), detail=True).order_by().values("entry")
+    detail = Coalesce(Subquery(facts.annotate(sum=Sum("tokens")).values("sum")), 0)
+    return Case(When(method__startswith=EXTRACTIVE, then=F("tokens")), default=F("tokens") - detail)
 
 
 class Entry(models.Model):
@@ -145,13 +183,13 @@ class Entry(models.Model):
     class Meta:
         verbose_name_plural = "entries"
         constraints = [
-            # Two workers cannot digest one period twice.
+            # Prevents two workers from writing a digest of the same period.
             models.UniqueConstraint(
                 name="digest_unique_in_period",
                 fields=["bank", "granularity", "period_start"],
                 condition=~Q(granularity="conversation"),
             ),
-            # Two workers cannot summarise the same turns twice.
+            # Prevents two workers from summarising the same turns.
             models.UniqueConstraint(name="leaf_unique_in_chat", fields=["chat", "first_output"]),
             # A leaf has a chat and a range; a digest has neither.
             models.CheckConstraint(
@@ -173,7 +211,7 @@ class Entry(models.Model):
         indexes = [
             # Read by compression: the frontier of a bank, oldest period first.
             models.Index(name="entry_frontier", fields=["bank", "period_start"], condition=Q(parent__isnull=True)),
-            # Read by rendering from the index alone: the size of the history at each day.
+            # Read by rendering, as an index-only scan: the size of the history on each day.
             models.Index(name="entry_growth", fields=["bank", "granularity", "period_start", "tokens"]),
             # Read by compression: entries to rebuild; there are few.
             models.Index(name="entry_stale", fields=["bank"], condition=Q(stale=True)),
@@ -184,12 +222,12 @@ class Entry(models.Model):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it summarises turns, and is no digest."""
+        """Whether it is a leaf, a summary of turns, and not a digest."""
         return self.granularity == Granularity.CONVERSATION
 
     @property
     def tier(self) -> int | None:
-        """The tier of its facts while no digest has absorbed it; a private chat's have none: no block has them."""
+        """The tier of its facts while it is live; None for a private chat, whose facts are in no block."""
         return None if self.chat and self.chat.private else Granularity(self.granularity).tier
 
     def upwards(self) -> Iterator[Entry]:
@@ -208,7 +246,7 @@ class Entry(models.Model):
         )
 
     def prune(self) -> None:
-        """Delete a digest's lines that rest on deleted leaf facts, and update its counts."""
+        """Delete a digest's lines that cite deleted leaf facts, and update its counts and times."""
         gone = FactSource.objects.exclude(Exists(self.bank.facts.filter(pk=OuterRef("source_id"))))
         self.facts.filter(Exists(gone.filter(fact=OuterRef("pk")))).delete()
         below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))

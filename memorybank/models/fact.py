@@ -1,4 +1,4 @@
-"""Facts: the lines of memory, each with its entry, its weight and what it cites."""
+"""Facts: the lines of memory, each with its entry, its weight and its citations."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core.memory_line import LABEL_TOKENS
+from memorybank.core.turns import OWN_PREFERENCE
 
-from .audience import NOBODY, ByAudience
+from .audience import NOBODY, ByAudience, PerRow
 from .bank import Bank
 from .chat import Output
 from .citation import FactOutput, FactSource
-from .entry import ABOVE, Entry
+from .entry import DIGESTS_ABOVE_PATH, EXTRACTIVE, Entry
 from .public_id import public_id
 
 
 def _stands(viewer: str) -> Q:
-    """A condition on facts: not superseded, or by a newer fact that must not be shown to this person.
+    """Condition on facts: not superseded, or superseded only by a fact that must not be shown to this person.
 
-    The newer fact is read by a subquery: with a join, PostgreSQL's planner would compare every fact with every other
-    after an import, while its statistics still say that the tables are empty.
+    The newer fact is read by a subquery. With a join, PostgreSQL would compare every fact with every other one after an
+    import, because the planner's statistics still say that the tables are empty.
     """
     replacing = Fact.objects.filter(pk=OuterRef("superseded_by"), hidden=False, quarantine="")
-    return Q(superseded_by=None) | ~Q(Exists(replacing.visible_to(viewer)))
+    return Q(superseded_by=None) | ~Q(PerRow(replacing.visible_to(viewer)))
 
 
 def _beneath() -> Q:
-    """A condition on facts: superseded by an edited line of a digest. Other lines of digests supersede none."""
+    """Condition on facts: superseded by an edited line of a digest. Unedited lines of digests never supersede facts."""
     above = Fact.objects.filter(pk=OuterRef("superseded_by"), entry__chat=None)
-    return Q(superseded_by__isnull=False) & Q(Exists(above))
+    return Q(superseded_by__isnull=False) & Q(PerRow(above))
 
 
 class FactState(NamedTuple):
@@ -52,11 +53,13 @@ class FactState(NamedTuple):
     """A person released it from quarantine."""
     correction: tuple[str, str] | None = None
     """Speaker and text of a person's correction, of the fact or of a digest's line that rests on it."""
-    end: Replacement | None = None
+    end: ReplacingFact | None = None
     """The newer fact, if it is the only reason not to show this one."""
+    is_note: bool = False
+    """A model or a person wrote it as a note of its chat."""
 
 
-class Replacement(NamedTuple):
+class ReplacingFact(NamedTuple):
     """A leaf fact that superseded another: its text, its day, and the outputs that it cites."""
 
     text: str
@@ -66,15 +69,18 @@ class Replacement(NamedTuple):
 
 def _state(
     outputs: Mapping[int, list[int]], pk: int, original: str, is_visible: bool, why: str, speaker: str, text: str,
-    weight: float, hidden: bool, released_by: str, edited_by: str, instead: int | None, newer: int | None, who: str,
-    what: str, day: date | None, of_chat: int | None,
+    weight: float, hidden: bool, is_note: bool, released_by: str, edited_by: str, instead: int | None,
+    newer: int | None, who: str, what: str, day: date | None, of_chat: int | None,
 ) -> FactState:  # fmt: skip
     own = (speaker, text) if edited_by and is_visible else None
     correction = own or ((who, what) if instead and not is_visible else None)
     otherwise = is_visible or hidden or why or correction
-    end = Replacement(what, day, tuple(outputs[newer])) if newer and day and of_chat and not otherwise else None
+    end = ReplacingFact(what, day, tuple(outputs[newer])) if newer and day and of_chat and not otherwise else None
     first, released = original or text, bool(released_by)
-    return FactState(pk, first, tuple(outputs[pk]), is_visible, why, speaker, text, weight, released, correction, end)
+    citations = tuple(outputs[pk])
+    return FactState(
+        pk, first, citations, is_visible, why, speaker, text, weight, released, correction, end, is_note=is_note
+    )
 
 
 class FactQuerySet(ByAudience["Fact"]):
@@ -83,21 +89,23 @@ class FactQuerySet(ByAudience["Fact"]):
     def visible(self, *, beneath: bool = False, viewer: str = NOBODY) -> FactQuerySet:
         """Facts that may be shown to a model: not hidden, quarantined, or superseded by a fact that may be shown.
 
-        With ``beneath`` also facts that an edited line of a digest superseded. ``viewer`` may read the newer facts;
-        :meth:`visible_to` decides whether they may read these.
+        With ``beneath``, also facts superseded by an edited line of a digest. A superseding fact counts only if
+        ``viewer`` may read it. Whether they may read the facts themselves is checked by :meth:`visible_to` only.
         """
         stands = _stands(viewer) | _beneath() if beneath else _stands(viewer)
         return self.filter(stands, hidden=False, quarantine="")
 
     def states(self, *, changed: bool = False, viewer: str = NOBODY) -> list[FactState]:
-        """The current state of each fact for this person; with ``changed`` only of facts that are not as written."""
+        """The state of each fact for ``viewer``; with ``changed``, only of notes and of changed or invisible facts."""
         visible = Case(When(_stands(viewer), hidden=False, quarantine="", then=True), default=False)
         # A person's correction applies to the facts that it superseded, unless they were hidden themselves.
         above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
         instead = Case(When(above, then=F("superseded_by")), default=None)
-        facts = self.annotate(is_visible=visible, instead=instead).order_by()
-        facts = facts.exclude(is_visible=True, edited_by="", released_by="") if changed else facts
-        names = ("pk", "original", "is_visible", "quarantine", "speaker", "text", "weight", "hidden")
+        extracted = Q(detail=True) | Q(entry__method__startswith=EXTRACTIVE)
+        note = Case(When(extracted, then=False), default=True)
+        facts = self.annotate(is_visible=visible, is_note=note, instead=instead).order_by()
+        facts = facts.exclude(is_note=False, is_visible=True, edited_by="", released_by="") if changed else facts
+        names = ("pk", "original", "is_visible", "quarantine", "speaker", "text", "weight", "hidden", "is_note")
         by_hand = ("released_by", "edited_by", "instead")
         newer = [f"superseded_by__{name}" for name in ("pk", "speaker", "text", "said_on", "entry__chat")]
         rows = list(facts.values_list(*names, *by_hand, *newer))
@@ -106,19 +114,20 @@ class FactQuerySet(ByAudience["Fact"]):
         return [_state(outputs, *row) for row in rows]
 
     def settled(self) -> FactQuerySet:
-        """Facts that a person pinned, edited, hid, released or kept back; no model may replace them."""
+        """Facts that a person pinned, edited, hid, released or confirmed as quarantined; no model may replace them."""
         judged = ~Q(released_by="") | ~Q(kept_back_by="")
         return self.filter(Q(pinned=True) | Q(hidden=True) | ~Q(edited_by="") | judged)
 
     def to_review(self) -> FactQuerySet:
-        """Quarantined facts that no person has reviewed."""
-        return self.exclude(quarantine="").filter(hidden=False, kept_back_by="")
+        """Quarantined facts that no person has reviewed, without what one person likes for themselves."""
+        held = self.exclude(quarantine="").exclude(quarantine=OWN_PREFERENCE)  # apart, for the partial index
+        return held.filter(hidden=False, kept_back_by="")
 
     def preferences_of(self, author: str, *, viewer: str = NOBODY) -> FactQuerySet:
-        """Unapproved normative facts from this author's own words alone. They bind only the author.
+        """Unapproved normative facts that cite only this author's own words. They bind only the author.
 
-        Never show them to anybody else: ``viewer`` must be that person. ``author`` is the key in their outputs, not the
-        displayed name.
+        Never show them to anybody else: ``viewer`` must be the same person. ``author`` is the key in their outputs, not
+        the displayed name.
         """
         cited = FactOutput.objects.filter(fact=OuterRef("pk"))
         others = cited.exclude(output__author=author, output__said_by="")
@@ -131,15 +140,15 @@ class FactQuerySet(ByAudience["Fact"]):
         return unapproved.filter(Exists(cited), ~Exists(others))
 
     def with_places(self) -> FactQuerySet:
-        """With chat, digests above and superseding fact, in one query."""
-        return self.select_related("entry__chat", f"entry__{ABOVE}", "superseded_by__entry__chat")
+        """Select each fact's chat, the digests above it and the superseding fact in the same query."""
+        return self.select_related("entry__chat", f"entry__{DIGESTS_ABOVE_PATH}", "superseded_by__entry__chat")
 
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
-        """Visible facts for everybody."""
+        """Visible facts that everybody may read."""
         return self.visible(beneath=beneath).visible_to()
 
     def with_citations(self) -> FactQuerySet:
-        """With citations, in two more queries."""
+        """Prefetch the citations, with two more queries."""
         return self.prefetch_related("output_links", "source_links")
 
     def create_cited(self, facts: Iterable[Fact]) -> list[Fact]:
@@ -153,12 +162,12 @@ class FactQuerySet(ByAudience["Fact"]):
         return created
 
     def best(self, tier: int, most: int) -> FactQuerySet:
-        """The facts of a tier with the highest weight per token, without the pinned ones; at most ``most``."""
+        """Up to ``most`` facts of a tier with the highest weight per token, without pinned facts."""
         return self.filter(tier=tier, pinned=False).order_by("-worth", "pk")[:most]
 
 
 class Fact(models.Model):
-    """One line of memory, with what it cites."""
+    """A line of memory with its citations."""
 
     class Kind(models.TextChoices):
         FACT = "fact"
@@ -167,7 +176,7 @@ class Fact(models.Model):
         PREFERENCE = "preference"
         QUESTION = "question"
 
-    # No index of its own: fact_worth begins with it.
+    # No separate index: fact_worth starts with this column.
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="facts", db_index=False)
     entry = models.ForeignKey(Entry, models.CASCADE, related_name="facts")
     position = models.PositiveIntegerField()
@@ -177,7 +186,7 @@ class Fact(models.Model):
     said_on = models.DateField()
     tokens = models.PositiveIntegerField()
     weight = models.FloatField(default=0.5, help_text="How likely it is to be asked for later, 0 to 1.")
-    # Counted as packing does, with a share of the date and speaker.
+    # Weight per token. Like packing, this adds a share of the tokens of date and speaker.
     worth = models.GeneratedField(
         expression=F("weight") / (F("tokens") + LABEL_TOKENS), output_field=models.FloatField(), db_persist=True
     )
@@ -234,19 +243,19 @@ class Fact(models.Model):
     class Meta:
         ordering = ["entry_id", "position"]
         constraints = [
-            # A changed text without an editor would look like an original one.
+            # An edited text without an editor would look unedited.
             models.CheckConstraint(name="fact_original_was_edited", condition=Q(original="") | ~Q(edited_by="")),
         ]
         indexes = [
             # Read by rendering and roll-up: the facts of an entry, in order.
             models.Index(name="fact_in_entry", fields=["entry", "position"]),
-            # Read by rendering: the best of each tier, so that a longer history costs no more.
+            # Read by rendering: the best facts of each tier, at a cost that does not grow with the history.
             models.Index(name="fact_worth", fields=["bank", "tier", "-worth", "id"]),
             # Read for a prompt: a person's preferences.
             models.Index(name="fact_preference", fields=["bank", "speaker"], condition=Q(kind="preference")),
             # Read by rendering: pinned facts; there are few.
             models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
-            # Read for each prompt: what binds its author; there are few.
+            # Read for each prompt: normative facts; there are few.
             models.Index(name="fact_normative", fields=["bank"], condition=Q(normative=True)),
             # Read when a new fact states an end: ongoing facts; there are few.
             models.Index(name="fact_ongoing", fields=["bank"], condition=Q(ongoing=True)),
@@ -261,19 +270,19 @@ class Fact(models.Model):
     def citations(self) -> list[int]:
         """Ids of the cited outputs (in a leaf) or leaf facts (in a digest), in order.
 
-        A query, unless it was read ``with_citations``.
+        Executes queries unless the fact was read ``with_citations``.
         """
         cited = [link.output_id for link in self.output_links.all()]
         return cited or [link.source_id for link in self.source_links.all()]
 
     @property
     def is_private(self) -> bool:
-        """Whether it is from a private chat. Two queries, unless it was read with its entry and chat."""
+        """Whether it is from a private chat. Executes two queries unless it was read with its entry and chat."""
         return self.entry.chat is not None and self.entry.chat.private
 
     @property
     def replaced_for_all(self) -> Fact | None:
-        """The fact that superseded it, if everybody may read that."""
+        """The fact that superseded it, if that fact is public; otherwise None."""
         newer = self.superseded_by
         return None if newer is None or newer.is_private else newer
 
@@ -284,6 +293,6 @@ class Fact(models.Model):
 
     @property
     def settled_by_hand(self) -> bool:
-        """Whether a person decided on it; then no model may replace it."""
+        """Whether a person has decided on it (see :meth:`FactQuerySet.settled`), so that no model may replace it."""
         judged = self.edited_by or self.released_by or self.kept_back_by
         return self.pinned or self.hidden or bool(judged)

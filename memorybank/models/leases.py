@@ -1,6 +1,6 @@
-"""Leases: work on a row is claimed by a conditional update, on any database, and expires by itself.
+"""Leases: a worker claims a row by a conditional update, on any database, for a limited time.
 
-The idea is healthchecks' ``sendalerts``: filter on what must still be true, update, count rows.
+The technique is that of ``sendalerts`` in healthchecks: filter on the expected state, update, and check the row count.
 """
 
 from datetime import datetime
@@ -17,18 +17,22 @@ LeasedModel = TypeVar("LeasedModel", bound="Leased")
 
 class LeasedQuerySet(models.QuerySet[LeasedModel]):
     def leasable(self, now: datetime) -> Self:
-        """Rows without a valid lease at ``now``."""
-        return self.filter(Q(leased_until=None) | Q(leased_until__lte=now))
+        """Rows without a valid lease at ``now``.
+
+        A lease of more than twice its time comes from a machine whose clock is wrong, and would outlive it by as much.
+        """
+        ends_too_late = Q(leased_until__gt=now + 2 * conf.current().lease)
+        return self.filter(Q(leased_until=None) | Q(leased_until__lte=now) | ends_too_late)
 
     def claim(self, pk: int, now: datetime) -> LeasedModel | None:
-        """Take the lease of one row; None if another process has it, or the row was deleted."""
+        """Take the lease of one row; None if another process holds it or the row was deleted."""
         token = uuid4().hex
         taken = self.filter(pk=pk).leasable(now).update(leased_until=now + conf.current().lease, lease_token=token)
         return self.filter(pk=pk, lease_token=token).first() if taken else None
 
 
 class Leased(models.Model):
-    """A row whose lease one worker at a time may have."""
+    """A row that one worker at a time may lease."""
 
     leased_until = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.CharField(max_length=32, blank=True, editable=False)
@@ -37,7 +41,7 @@ class Leased(models.Model):
         abstract = True
 
     def release(self, **changes: Any) -> bool:
-        """Release the lease and write ``changes``; False, and nothing written, if the lease was lost."""
+        """Release the lease and write ``changes``; if the lease was lost, return False and write nothing."""
         token, self.lease_token = self.lease_token, ""
         if not token:
             return False

@@ -1,4 +1,4 @@
-"""The ledger of model calls, and the circuit breaker of each model endpoint."""
+"""The ledger of model calls, people's ratings of answers, and the circuit breaker of each model endpoint."""
 
 from __future__ import annotations
 
@@ -14,22 +14,30 @@ from django.db import models, transaction
 
 from memorybank import conf
 from memorybank.exceptions import LLMError
+from memorybank.llm import tracing
+from memorybank.prepared import PreparedQuery, insert
 
+from .audience import ByAudience
 from .bank import Bank
+from .chat import Output
 from .public_id import public_id
 
 
 def backoff(failures: int, draw: Callable[[], float] = random.random) -> timedelta:
-    """Exponential pause with jitter (AWS's "equal jitter"): half fixed, half drawn from 0…1."""
+    """Exponential backoff with AWS's "equal jitter": half of the pause is fixed, half is random (``draw``: 0 to 1)."""
     now = conf.current()
     ceiling = min(now.backoff_max_seconds, now.backoff_seconds * 2 ** min(max(failures, 1) - 1, 20))
     return timedelta(seconds=ceiling / 2 + ceiling / 2 * draw())
 
 
+#: An endpoint by its fingerprint: asked for each chat.
+ENDPOINT = PreparedQuery(lambda fingerprint: LLMEndpoint.objects.filter(fingerprint=fingerprint))
+
+
 class LLMEndpointQuerySet(models.QuerySet["LLMEndpoint"]):
     def admit(self, fingerprint: str, now: datetime) -> LLMEndpoint | None:
-        """The endpoint if a call may be made now; None while it backs off, except for one probe at a time."""
-        endpoint, _ = self.get_or_create(fingerprint=fingerprint)
+        """The endpoint if a call may be made now; None while it backs off, except for one probe after each pause."""
+        endpoint = ENDPOINT.first(fingerprint) or self.get_or_create(fingerprint=fingerprint)[0]
         if endpoint.retry_at is None:
             return endpoint
         probe = self.filter(pk=endpoint.pk, retry_at=endpoint.retry_at, retry_at__lte=now)
@@ -37,7 +45,7 @@ class LLMEndpointQuerySet(models.QuerySet["LLMEndpoint"]):
 
 
 class LLMEndpoint(models.Model):
-    """A circuit breaker shared by all workers. Changed settings make a new endpoint, which is tried at once."""
+    """A circuit breaker shared by all workers. Changed model settings create a new endpoint, which is tried at once."""
 
     fingerprint = models.CharField(max_length=64, unique=True)
     failures = models.PositiveIntegerField(default=0)
@@ -52,7 +60,7 @@ class LLMEndpoint(models.Model):
         return self.fingerprint[:8]
 
     def failed(self, error: str, now: datetime, retry_after: float | None = None) -> None:
-        """Back off, at least as long as the provider asks."""
+        """Record a failure and back off, at least for ``retry_after`` seconds (limited to one day)."""
         self.refresh_from_db()  # other calls may have failed meanwhile
         self.failures += 1
         pause = max(backoff(self.failures), timedelta(seconds=min(retry_after or 0, 86_400)))
@@ -61,11 +69,11 @@ class LLMEndpoint(models.Model):
         self.save()
 
     def answered_unusably(self, now: datetime) -> None:
-        """Note an unusable answer: other calls go on, but chats that fail from now on may be reset later."""
+        """Record an unusable answer without backing off, so that chats that fail from now on can be revived later."""
         LLMEndpoint.objects.filter(pk=self.pk, failing_since=None).update(failing_since=now)
 
     def recovered(self, now: datetime) -> tuple[datetime | None, bool]:
-        """Note a usable answer; return since when the endpoint failed, if it did, and whether it was an outage."""
+        """Record a usable answer; return since when the endpoint was failing (or None) and whether it was an outage."""
         since, outage = self.failing_since, self.failures > 0
         if since or self.retry_at or not self.up_since:
             self.failures, self.retry_at, self.failing_since, self.last_error = 0, None, None, ""
@@ -75,7 +83,7 @@ class LLMEndpoint(models.Model):
 
 
 class Cost(Protocol):
-    """The tokens of a model's answer, such as a completion of an ``llm`` backend."""
+    """Token counts of a model's answer, such as a completion of an ``llm`` backend."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -88,21 +96,21 @@ class Cost(Protocol):
 
 class LLMCallQuerySet(models.QuerySet["LLMCall"]):
     def of_memory(self, banks: Iterable[Bank], since: datetime) -> Decimal:
-        """The cost of memory in these banks since then, without chat answers and compactions."""
+        """The cost of memory in these banks since ``since``, without chat answers and compactions."""
         calls = self.filter(bank__in=banks, at__gte=since).exclude(purpose__in=OF_CHATS)
         return calls.aggregate(cost=models.Sum("cost"))["cost"] or Decimal()
 
     def record(self, calls: list[LLMCall], bank: Bank) -> None:
         """Save the calls, unless the bank was deleted."""
         with transaction.atomic():
-            if calls and Bank.objects.select_for_update().filter(pk=bank.pk).exists():
-                self.bulk_create(calls)
+            if calls and Bank.objects.lock(bank.pk):
+                insert(calls)
 
 
 class LLMCall(models.Model):
     """A model call in the ledger. It never contains text of a prompt or an answer.
 
-    Errors are cleaned before they are stored, and emptied when anything of the bank is erased.
+    Errors are stored without the request's text and with secrets masked. Any erasure in the bank clears them.
     """
 
     class Purpose(models.TextChoices):
@@ -147,7 +155,7 @@ class LLMCall(models.Model):
         return f"{self.purpose} call {public_id(self.pk)}"
 
     def charge(self, answer: Cost) -> None:
-        """Set the tokens of the answer."""
+        """Set the token counts from the answer."""
         self.prompt_tokens, self.completion_tokens = answer.prompt_tokens, answer.completion_tokens
 
     def price(self) -> None:
@@ -158,22 +166,51 @@ class LLMCall(models.Model):
         self.cost = (millionths / 1_000_000).quantize(Decimal("0.000001"))
 
 
-#: Calls at the prices of the chat model; all others are memory's.
+#: Calls that cost the price of the chat model. All other calls are costs of memory.
 OF_CHATS = (LLMCall.Purpose.CHAT, LLMCall.Purpose.COMPACT)
+
+
+class AnswerRatingQuerySet(ByAudience["AnswerRating"]):
+    to_chat = "output__chat"
+
+
+class AnswerRating(models.Model):
+    """Whether an answer helped a person. One row for each person and answer; the latest rating counts."""
+
+    # No separate index: the constraint's index starts with this column.
+    output = models.ForeignKey(Output, models.CASCADE, related_name="ratings", db_index=False)
+    person = models.CharField(max_length=200, help_text="The person's name, as in the author of a turn.")
+    helpful = models.BooleanField()
+    model = models.CharField(max_length=200, blank=True, help_text="The model that answered; empty: not known.")
+    at = models.DateTimeField()
+
+    objects: ClassVar[AnswerRatingQuerySet] = AnswerRatingQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        constraints = [
+            # A person would count twice in the share of helpful answers.
+            models.UniqueConstraint(name="answer_rating_once", fields=["output", "person"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"rating of output {public_id(self.output_id)}"
 
 
 @contextmanager
 def ledgered(
     bank_id: int, purpose: LLMCall.Purpose, model: str, at: datetime, *, keep: Callable[[LLMCall], object]
 ) -> Iterator[LLMCall]:
-    """Measure the call within the context and note how it ended. The caller ``charge``s the row.
+    """Measure the model call in this ``with`` block and record its outcome. The caller sets its tokens by ``charge``.
 
-    ``keep`` gets the row, unsaved, after an answer or an :class:`LLMError`, which is raised again. Any other exception
-    is not a call.
+    ``keep`` gets the unsaved row after an answer or an :class:`LLMError`, which is raised again. After any other
+    exception nothing is recorded.
     """
     call, started = LLMCall(bank_id=bank_id, purpose=purpose, model=model[:200], at=at), monotonic()
     try:
-        yield call
+        with tracing.span(f"{purpose.value} {model[:200]}", tracing.SpanKind.CLIENT, bank=bank_id) as span:
+            yield call
+            span.set_attribute("gen_ai.usage.input_tokens", call.prompt_tokens)
+            span.set_attribute("gen_ai.usage.output_tokens", call.completion_tokens)
         call.outcome = LLMCall.Outcome.OK
     except LLMError as error:
         call.outcome, call.error = LLMCall.Outcome(error.outcome), (str(error) or type(error).__name__)[:500]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import ClassVar
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, TypeVar
 
-from django.db import models
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db import connection, models
+from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Greatest
+
+from memorybank import conf
 
 from .bank import Bank
 from .chat import Chat
@@ -20,7 +22,7 @@ class JobQuerySet(models.QuerySet["Job"]):
 
 
 class Job(models.Model):
-    """Work that a person requested. The work itself is marked as due; this row has the requester and the progress."""
+    """Work that a person requested, with its progress. The work itself is marked as due on its chats and bank."""
 
     class Kind(models.TextChoices):
         SUMMARISE = "summarise", "Summarise now"
@@ -41,7 +43,7 @@ class Job(models.Model):
     class Meta:
         ordering = ["-pk"]
         constraints = [
-            # A repeated request is one job. Its index finds open jobs after each piece of work.
+            # A repeated request does not create a second job. The index finds open jobs after each work item.
             models.UniqueConstraint(name="job_open_once", fields=["bank", "kind"], condition=Q(finished_at=None)),
         ]
 
@@ -50,10 +52,10 @@ class Job(models.Model):
 
 
 class SweepQuerySet(models.QuerySet["Sweep"]):
-    """The only row."""
+    """The table has one row only."""
 
     def note(self, now: datetime) -> None:
-        """Note that a sweep has begun."""
+        """Record that a sweep has begun."""
         if not self.filter(pk=1).update(at=now):
             self.bulk_create([Sweep(pk=1, at=now)], ignore_conflicts=True)
 
@@ -69,21 +71,31 @@ class Sweep(models.Model):
         return f"sweep at {self.at:%Y-%m-%d %H:%M:%S}"
 
 
-class PromptCountQuerySet(models.QuerySet["PromptCount"]):
-    def note(self, bank_id: int, memory: PromptCount.Memory, now: datetime) -> None:
-        """Count one more prompt."""
-        which = {"bank_id": bank_id, "day": now.date(), "memory": memory}
-        if not self._add(which):
-            # Of two concurrent first prompts of a day the constraint lets one insert; both are counted below.
-            self.bulk_create([PromptCount(**which)], ignore_conflicts=True)
-            self._add(which)
+CountsOfDay = TypeVar("CountsOfDay", bound=models.Model)
 
-    def _add(self, which: dict[str, object]) -> int:
-        return self.filter(**which).update(prompts=F("prompts") + 1)
+#: Raw SQL, because the ORM has no upsert that increments a column of the existing row.
+_COUNT_PROMPT = """
+    INSERT INTO memorybank_promptcount (bank_id, day, memory, prompts) VALUES (%s, %s, %s, %s)
+    ON CONFLICT (bank_id, day, memory) DO UPDATE SET prompts = memorybank_promptcount.prompts + excluded.prompts
+"""
+
+
+class CountsOfDayQuerySet(models.QuerySet[CountsOfDay]):
+    def expire(self, now: datetime) -> int:
+        """Delete the rows of days more than ``STATISTICS_DAYS`` ago; return how many. An index by day finds them."""
+        oldest = now.astimezone(UTC).date() - timedelta(days=conf.current().statistics_days)
+        return self.filter(day__lt=oldest).delete()[0]
+
+
+class PromptCountQuerySet(CountsOfDayQuerySet["PromptCount"]):
+    def note(self, bank_id: int, memory: PromptCount.Memory, now: datetime, prompts: int = 1) -> None:
+        """Count so many more prompts."""
+        with connection.cursor() as cursor:
+            cursor.execute(_COUNT_PROMPT, [bank_id, now.date(), str(memory), prompts])
 
 
 class PromptCount(models.Model):
-    """Prompts of a bank on a day (UTC), with memory or with the reason why not. It has no text."""
+    """Number of a bank's prompts on a day (UTC): with memory, or without it for a given reason. It stores no text."""
 
     class Memory(models.TextChoices):
         GIVEN = "given"
@@ -102,7 +114,7 @@ class PromptCount(models.Model):
 
     class Meta:
         constraints = [
-            # Concurrent prompts are counted in one row.
+            # Concurrent prompts increment the same row.
             models.UniqueConstraint(name="prompt_count_unique", fields=["bank", "day", "memory"]),
         ]
         indexes = [
@@ -114,9 +126,9 @@ class PromptCount(models.Model):
         return f"{self.prompts} prompts on {self.day}: {self.memory}"
 
 
-class BankDayQuerySet(models.QuerySet["BankDay"]):
+class BankDayQuerySet(CountsOfDayQuerySet["BankDay"]):
     def note_due(self, now: datetime) -> None:
-        """Note the number of due chats in each bank, if it is the highest of the day. One query if there is none."""
+        """Record each bank's number of due chats if it is the day's highest. One query if no chat is due."""
         due = Chat.objects.due(now).order_by()
         banks = list(due.values_list("bank", flat=True).distinct())
         if not banks:
@@ -127,13 +139,13 @@ class BankDayQuerySet(models.QuerySet["BankDay"]):
         self.filter(day=today).update(due=Greatest("due", Coalesce(Subquery(at_once), 0)))
 
     def note_block(self, bank: Bank, tokens: int, now: datetime) -> None:
-        """Note the size of the block."""
+        """Record the size of the block in tokens."""
         size = {"block_tokens": tokens, "budget": bank.max_tokens}
         self.update_or_create(bank=bank, day=now.astimezone(UTC).date(), defaults=size)
 
 
 class BankDay(models.Model):
-    """A day (UTC) of a bank: the most chats due at once, and the size of its last block. It has no text."""
+    """A bank's day (UTC): the maximum of chats due at once, and the size of the last block. It stores no text."""
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="days", db_index=False)
     day = models.DateField()
@@ -145,11 +157,11 @@ class BankDay(models.Model):
 
     class Meta:
         constraints = [
-            # Concurrent notes go to one row. Its index is read by the dashboard.
+            # Concurrent updates use the same row. The dashboard reads the index.
             models.UniqueConstraint(name="bank_day_unique", fields=["bank", "day"]),
         ]
         indexes = [
-            # Written by every sweep that finds something due.
+            # Read by the update in every sweep that finds due chats.
             models.Index(name="bank_day_by_day", fields=["day"]),
         ]
 

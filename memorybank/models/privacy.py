@@ -12,6 +12,7 @@ from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from memorybank import conf
+from memorybank.prepared import PreparedQuery
 
 from .bank import Bank
 from .chat import Chat, Output
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
     from memorybank.safety.redaction import Masker
 
 
-#: What was erased: ("chat", key), ("author", name), ("output", key of its chat, key), ("line", ids of facts …) or
+#: The subject of an erasure: ("chat", key), ("author", name), ("output", chat key, key), ("line", *fact ids) or
 #: ("everything",).
 Subject = tuple[str, ...]
 
 
 class ErasureQuerySet(models.QuerySet["Erasure"]):
     def until(self, bank: Bank, subjects: Collection[Subject]) -> dict[Subject, datetime]:
-        """The erased ones among these subjects, each with the time up to which outputs must not be imported again."""
+        """The erased ones among these subjects, each with the time up to which its outputs must not be re-imported."""
         if not bank.epoch:  # nothing was ever erased
             return {}
         subject_by_digest = {digest: subject for subject in subjects for digest in Erasure.digests(bank, subject)}
@@ -46,7 +47,7 @@ class Erasure(models.Model):
         LINE = "line"
         EVERYTHING = "everything"
 
-    # No index of its own: the one below begins with it.
+    # No separate index: the index below starts with this column.
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="erasures", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
     subject = models.CharField(max_length=40, help_text="A keyed hash of what was erased.")
@@ -69,12 +70,12 @@ class Erasure(models.Model):
 
     @classmethod
     def digest(cls, bank: Bank, subject: Subject) -> str:
-        """A keyed hash of a subject. Without the site's secret key nobody can guess names or compare two banks."""
+        """Keyed hash of a subject. Without the secret key, names cannot be guessed and banks cannot be compared."""
         return cls.digests(bank, subject)[0]
 
     @staticmethod
     def digests(bank: Bank, subject: Subject) -> list[str]:
-        """The same with the site's key and with each of its earlier keys."""
+        """The hashes of a subject with the site's secret key and with each of its earlier keys."""
         value = "\x00".join((str(bank.pk), *subject))
         hashes = (salted_hmac("memorybank.erased", value, key, algorithm="sha256") for key in conf.secret_keys())
         return [made.hexdigest()[:40] for made in hashes]
@@ -84,8 +85,8 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
     def usable(self, bank: Bank, outputs: Iterable[Output], *, in_chat: bool = False) -> list[Output]:
         """The outputs that memory may use: not withheld, not too old, and not by an author who opted out.
 
-        ``in_chat``: for use in the chat itself, even if memory was off or the output is set aside. Otherwise answers
-        that quote private memory are left out, except in a chat with one reader only.
+        ``in_chat`` is for use in the chat itself: it includes outputs from before memory was on and outputs set aside.
+        Without it, answers that quote private memory are blanked, except in private chats with exactly one reader.
         """
         until = dict(self.filter(bank=bank).values_list("author", "until"))
         since = bank.remembers_since
@@ -105,9 +106,9 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
 
 
 class OptOut(models.Model):
-    """An author whose words memory does not use. Once ``until`` is set, only their words from before it."""
+    """An author whose words memory does not use. If ``until`` is set, this applies only to words from before it."""
 
-    # No index of its own: that of the constraint begins with it.
+    # No separate index: the constraint's index starts with this column.
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="opt_outs", db_index=False)
     author = models.CharField(max_length=200)
     until = models.DateTimeField(null=True, blank=True)
@@ -116,7 +117,7 @@ class OptOut(models.Model):
 
     class Meta:
         constraints = [
-            # Two rows of one author could contradict each other. Its index finds those of a bank.
+            # Two rows of one author could contradict each other. The index finds a bank's opt-outs.
             models.UniqueConstraint(name="opt_out_once", fields=["bank", "author"]),
         ]
 
@@ -125,7 +126,7 @@ class OptOut(models.Model):
 
 
 class ErasureRequest(models.Model):
-    """An author's request in a chat to forget turns: withheld from memory at once, erased once an owner agrees."""
+    """An author's request in a chat to erase turns: withheld from memory at once, erased once an owner agrees."""
 
     class State(models.TextChoices):
         OPEN = "open"
@@ -153,16 +154,21 @@ class ErasureRequest(models.Model):
         return f"request {public_id(self.pk)}"
 
 
-# The masking rules are imported late: a command that masks nothing starts faster without them.
+# The masking rules are imported in functions, so that commands that mask nothing start faster.
+
+
+#: The masked values of a bank: asked twice for each chat.
+_OF_BANK = PreparedQuery(lambda bank: MaskedValue.objects.filter(bank=bank))
 
 
 class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
     def masker(self, bank: Bank) -> Masker:
-        """The masker of a bank, with its current settings. One indexed read."""
-        return self.maskers([bank])[bank.pk]
+        """The masker of a bank, with its current settings. One query."""
+        rows = [row for row in _OF_BANK.rows(bank.pk) if bank.redact_personal or not row.personal]
+        return _masker(bank, rows)
 
     def maskers(self, banks: Iterable[Bank]) -> dict[int, Masker]:
-        """The maskers of several banks, by id. One indexed read."""
+        """The maskers of several banks, by bank id. One query."""
         by_id = {bank.pk: bank for bank in banks}
         rows: dict[int, list[MaskedValue]] = {pk: [] for pk in by_id}
         for row in self.filter(bank__in=by_id):
@@ -171,7 +177,7 @@ class MaskedValueQuerySet(models.QuerySet["MaskedValue"]):
         return {pk: _masker(bank, rows[pk]) for pk, bank in by_id.items()}
 
     def learn(self, bank: Bank, values: Mapping[str, str]) -> dict[str, str]:
-        """Store new values, given with their kinds; return the new ones. The caller holds the bank's lock."""
+        """Store values (value → kind) that are not stored yet; return these. The caller holds the bank's lock."""
         from memorybank.safety.redaction import PERSONAL_KINDS, digest
 
         digests = {value: [digest(key, value) for key in _keys(bank)] for value in values}
@@ -206,15 +212,15 @@ def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
 
 
 def _keys(bank: Bank) -> tuple[bytes, ...]:
-    """Keys of the bank's own, so that nobody sees that two banks share a secret; one for each key of the site."""
+    """The bank's own HMAC keys, one per site key, so that hashes do not reveal that two banks share a secret."""
     made = (salted_hmac("memorybank.masked", str(bank.pk), key, algorithm="sha256") for key in conf.secret_keys())
-    return tuple(each.digest() for each in made)
+    return tuple(tombstone.digest() for tombstone in made)
 
 
 class MaskedValue(models.Model):
-    """A masked value: its keyed hash, its length, and the kind that masks it."""
+    """A value to mask: its keyed hash, its length, and its kind, which replaces it in text."""
 
-    # No index of its own: that of the constraint begins with it.
+    # No separate index: the constraint's index starts with this column.
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="masked_values", db_index=False)
     digest = models.CharField(max_length=40)
     length = models.PositiveSmallIntegerField()
@@ -225,7 +231,7 @@ class MaskedValue(models.Model):
 
     class Meta:
         constraints = [
-            # A value is stored once. Its index finds the values of a bank.
+            # A value is stored once. The index finds the values of a bank.
             models.UniqueConstraint(name="masked_value_once", fields=["bank", "digest"]),
         ]
 

@@ -1,6 +1,6 @@
-"""Public ids: they replace row ids in addresses, in the API and in the output of commands.
+"""Public ids, which replace row ids in URLs, in the API and in the output of commands.
 
-Row ids count the rows of all tenants together, so they are not shown.
+Row ids are not shown, because they reveal how many rows all tenants have together.
 """
 
 from base64 import b32decode, b32encode
@@ -15,11 +15,11 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import connection, models
 from django.utils.crypto import salted_hmac
 
-ROUNDS = 4
+CIPHER_ROUNDS = 4
 
 
 class PublicIdKey(models.Model):
-    """The key of public ids, in one row. A new key would change every address."""
+    """The key of public ids, in one row. A new key would change every URL."""
 
     secret = models.CharField(max_length=64, default=token_hex)
 
@@ -28,21 +28,21 @@ class PublicIdKey(models.Model):
 
 
 class PublicId:
-    """A path converter with a Feistel cipher: each id has one public id, and no table needs a column for it."""
+    """Path converter that encrypts row ids by a Feistel cipher, so that no table needs a column for public ids."""
 
     regex = r"[a-z2-7]{13}"
 
     def to_url(self, value: int) -> str:
         """The public id of a row's id."""
         left, right = divmod(value, 2**32)
-        for number in range(ROUNDS):
+        for number in range(CIPHER_ROUNDS):
             left, right = right, left ^ _mixed(right, number)
         return b32encode((left << 32 | right).to_bytes(8, "big")).decode().rstrip("=").lower()
 
     def to_python(self, value: str) -> int:
-        """The row's id; ValueError (404) if there cannot be such a row."""
+        """The row's id; raises ValueError, which Django turns into a 404, if no row can have this public id."""
         left, right = divmod(int.from_bytes(b32decode(f"{value.upper()}==="), "big"), 2**32)
-        for number in reversed(range(ROUNDS)):
+        for number in reversed(range(CIPHER_ROUNDS)):
             left, right = right ^ _mixed(left, number), left
         row = left << 32 | right
         if row >= 2**63 or self.to_url(row) != value:
@@ -51,12 +51,12 @@ class PublicId:
 
 
 def public_id(pk: int | None) -> str:
-    """The public id of a row; "" for one that is not saved yet."""
+    """The public id of a row; "" if it is not saved yet."""
     return "" if pk is None else PublicId().to_url(pk)
 
 
 def make_key(*, using: str, apps: Apps = registry, **kwargs: Any) -> None:
-    """Create the key unless there is one, after tables were created or emptied (``post_migrate``)."""
+    """Create the key if there is none, after tables were created or flushed (``post_migrate``)."""
     try:
         key = apps.get_model("memorybank", "PublicIdKey")
     except LookupError:  # migrated back to before the key
@@ -68,7 +68,7 @@ def make_key(*, using: str, apps: Apps = registry, **kwargs: Any) -> None:
 
 @cache
 def _secret() -> str:
-    """Read once for each process; in an event loop, where Django refuses to read, from another thread."""
+    """The key, read once per process; in an event loop, where Django refuses queries, another thread reads it."""
     try:
         return _read()
     except SynchronousOnlyOperation:

@@ -18,21 +18,22 @@ from .chat import Chat, Output
 
 class SearchDocumentQuerySet(ByAudience["SearchDocument"]):
     def unembedded(self, model: str) -> SearchDocumentQuerySet:
-        """Documents without a vector of ``model``, of banks that are on and below their cap."""
-        # Two ranges, because no index serves "not equal".
+        """Documents without a vector of ``model``, in banks that are enabled and below their cap."""
+        # Two ranges, because databases use no index for "not equal".
         other = Q(embedded_with__lt=model) | Q(embedded_with__gt=model)
         return self.filter(other, bank__enabled=True, bank__capped_at=None).order_by("bank_id", "pk")
 
     def of(self, bank: Bank) -> SearchDocumentQuerySet:
-        """The documents of ``bank`` in a set that is already restricted to some ids.
+        """The documents of ``bank`` in a queryset that is already restricted to some ids.
 
-        A sum hides the column from SQLite, which has no statistics and would read the whole bank instead of the ids.
+        ``bank_id + 0`` keeps SQLite, which has no statistics, from using the index on the bank: it would read all
+        documents of the bank instead of the few ids.
         """
         return self.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk)
 
 
 class SearchDocument(models.Model):
-    """A turn as recall reads it: masked sentences, and the words of the full-text index."""
+    """A turn prepared for recall: masked sentences, and the text for the full-text index."""
 
     output = models.OneToOneField(Output, models.CASCADE, primary_key=True, related_name="document")
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="documents")
@@ -55,7 +56,7 @@ class SearchDocument(models.Model):
         indexes = [
             # Read when a chat is deleted or made private.
             models.Index(name="document_by_chat", fields=["chat"]),
-            # Read by recall: the turn after one.
+            # Read by recall: the turn that follows a turn.
             models.Index(name="document_by_previous", fields=["previous"]),
             # Read by SearchDocumentQuerySet.unembedded on every sweep.
             models.Index(name="document_by_model", fields=["embedded_with"]),
@@ -70,7 +71,7 @@ class EmbeddingQuerySet(ByAudience["Embedding"]):
 
 
 class Embedding(models.Model):
-    """A turn's vector of 32-bit floats and unit length. Only vectors of equal model and size are comparable."""
+    """A turn's vector: 32-bit floats, length 1. Only vectors of the same model and size are comparable."""
 
     document = models.OneToOneField(SearchDocument, models.CASCADE, primary_key=True, related_name="embedding")
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="embeddings", db_index=False)

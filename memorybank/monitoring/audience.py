@@ -1,18 +1,18 @@
-"""Check on live data that only its readers can see memory of a private chat (I9). Reads only."""
+"""Check on live data that only the readers of a private chat can see its memory (I9). Reads only."""
 
 from collections.abc import Iterator
 
 from memorybank.models import Bank, Chat, Fact, FactSource, KeptFact, public_id
 from memorybank.reading.recall.index_terms import audience_words, chat_word, private_word
 
-#: Chats read at once.
+#: Chats read per batch.
 CHATS_AT_ONCE = 2_000
 #: The place of an error, and its description.
 Flaw = tuple[str, str]
 
 
 def flaws(bank: Bank) -> Iterator[Flaw]:
-    """Everything from a private chat that others could see, without chat text."""
+    """Find the data of private chats that other people could see; the descriptions contain no chat text."""
     keys = set(bank.chats.filter(private=True).values_list("key", flat=True))
     yield from _digests(bank)
     yield from _blocks(bank, keys)
@@ -21,7 +21,7 @@ def flaws(bank: Bank) -> Iterator[Flaw]:
 
 
 def _digests(bank: Bank) -> Iterator[Flaw]:
-    """Digests are for everybody, so they must not absorb, restate or keep anything from a private chat."""
+    """Everybody can read digests, so they must not absorb, restate or keep anything from a private chat."""
     for entry in bank.entries.filter(chat__private=True).exclude(parent=None).values_list("pk", flat=True):
         yield f"entry {public_id(entry)}", "is of a private chat, and a digest has absorbed it"
     private = Fact.objects.filter(bank=bank, entry__chat__private=True).values("pk")
@@ -32,7 +32,7 @@ def _digests(bank: Bank) -> Iterator[Flaw]:
 
 
 def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:
-    """Stored blocks and their earlier lines are for everybody, too."""
+    """Everybody can read stored blocks and the block's history, so they must not use private chats either."""
     for stored in bank.blocks.all():
         lines = (*stored.packed.lines, *stored.packed.reserve)
         if not private.isdisjoint(key for line in lines for key in line.chats):
@@ -43,7 +43,7 @@ def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:
 
 
 def _documents(chat: Chat) -> Iterator[Flaw]:
-    """The index must have each turn for exactly the readers of its chat."""
+    """The index terms of each turn must name exactly the readers of its chat."""
     readers = [reader.person for reader in chat.readers.all()] if chat.private else None
     marks = {chat_word(chat.bank_id, chat.pk), *audience_words(chat.bank_id, readers)}
     for output, text in chat.documents.values_list("pk", "words"):

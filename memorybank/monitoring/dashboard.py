@@ -1,4 +1,4 @@
-"""The operator's dashboard: what waits, what fails, whether the model answers, and what each day cost."""
+"""The operator's dashboard: pending and failing work, the models' status and ratings, and daily costs."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-from django.db.models import Count, Min, QuerySet, Sum
+from django.db.models import Count, Min, Q, QuerySet, Sum
 from django.db.models.functions import TruncDate
 
 from memorybank import llm
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Chat, Fact, LLMCall, LLMEndpoint, PromptCount
+from memorybank.models import AnswerRating, Bank, Chat, Fact, LLMCall, LLMEndpoint, PromptCount
 from memorybank.monitoring.health import last_sweep
 from memorybank.monitoring.time_series import (
-    PERIODS,
+    CHART_PERIOD_DAYS,
     TimeSeries,
     Usage,
     load_time_series,
@@ -26,7 +26,7 @@ from memorybank.monitoring.time_series import (
 
 @dataclass(frozen=True, slots=True)
 class DailyCost:
-    """What models cost on a day (UTC), by purpose. ``calls`` counts them."""
+    """The cost of model calls on a day (UTC), by purpose, and the number of calls."""
 
     day: date
     calls: int
@@ -39,9 +39,9 @@ class DailyCost:
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """A model. ``up_since`` is None before its first answer and while it fails.
+    """The status of a model. ``up_since`` is None before its first answer and while it fails.
 
-    Of the chat model, ``answered_at`` and ``failed_at`` are its last answer and its last failure in the ledger.
+    ``answered_at`` and ``failed_at`` are set for the chat model only: its last answer and last failure in the ledger.
     """
 
     name: str
@@ -53,11 +53,24 @@ class ModelStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelRating:
+    """How people rated the answers of a model ("": not known)."""
+
+    model: str
+    helpful: int
+    rated: int
+
+    @property
+    def percent(self) -> int:
+        return round(100 * self.helpful / self.rated)
+
+
+@dataclass(frozen=True, slots=True)
 class Dashboard:
     """Figures of some banks. ``model`` is None without a model: facts are then extracted.
 
     ``due_since`` is when the longest-waiting chat fell due; ``without_memory`` counts today's (UTC) prompts for which
-    memory failed; ``usage`` is that of the banks that used most, by id. Charts and usage are of ``period`` days.
+    memory failed; ``usage`` is that of the most expensive banks, by id. Charts and usage cover ``period`` days.
     """
 
     due: int
@@ -73,17 +86,18 @@ class Dashboard:
     days: tuple[DailyCost, ...]
     time_series: tuple[TimeSeries, ...]
     usage: Mapping[int, Usage]
+    ratings: tuple[ModelRating, ...]
     period: int
 
 
 @at_present
 def load_dashboard(banks: QuerySet[Bank], *, period: int = 0, now: datetime = PRESENT) -> Dashboard:
-    """The dashboard of these banks; no other bank is counted. ``period`` is one of ``PERIODS``, or is chosen."""
+    """The dashboard of these banks. A ``period`` that is not in ``CHART_PERIOD_DAYS`` is replaced with one that is."""
     ids = banks.order_by().values("pk")
-    if period not in PERIODS:
+    if period not in CHART_PERIOD_DAYS:
         period = shortest_period(ids, now)
     chats = Chat.objects.filter(bank__in=ids)
-    # Nothing of a private chat is shown, not even that one of its lines awaits review.
+    # Private chats must leave no trace here, so their quarantined lines are not counted either.
     quarantined = Fact.objects.filter(bank__in=ids).exclude(quarantine="").visible_to()
     return Dashboard(
         **chats.due(now).aggregate(due=Count("pk"), due_since=Min("due_at")),
@@ -98,6 +112,7 @@ def load_dashboard(banks: QuerySet[Bank], *, period: int = 0, now: datetime = PR
         days=tuple(_days(LLMCall.objects.filter(bank__in=ids), period, now)),
         time_series=load_time_series(ids, period, now),
         usage=usage_by_bank(banks, period, now),
+        ratings=_ratings(AnswerRating.objects.filter(output__chat__bank__in=ids, at__gte=start(period, now))),
         period=period,
     )
 
@@ -118,7 +133,7 @@ def _model() -> ModelStatus | None:
 
 
 def _chat_model(calls: QuerySet[LLMCall]) -> ModelStatus | None:
-    """From the ledger: a chat's call has no circuit breaker, because somebody waits for it."""
+    """The chat model's status from the ledger: chats have no circuit breaker, because a person waits for the answer."""
     model = llm.get("chat")
     if model is None:
         return None
@@ -130,8 +145,14 @@ def _chat_model(calls: QuerySet[LLMCall]) -> ModelStatus | None:
     return ModelStatus(model.model, answered_at=answered, failed_at=failed.at, error=failed.error)
 
 
+def _ratings(ratings: QuerySet[AnswerRating]) -> tuple[ModelRating, ...]:
+    """The ratings of each model's answers, the most rated model first."""
+    counts = ratings.order_by().values_list("model").annotate(good=Count("pk", filter=Q(helpful=True)), n=Count("pk"))
+    return tuple(ModelRating(*row) for row in sorted(counts, key=lambda row: (-row[2], row[0])))
+
+
 def _days(calls: QuerySet[LLMCall], period: int, now: datetime) -> Iterator[DailyCost]:
-    """The days of a period, oldest first, also those without a call."""
+    """The costs of each day of a period, oldest first, including days without a call."""
     first = start(period, now).date()
     recent = calls.filter(at__gte=start(period, now)).annotate(day=TruncDate("at", tzinfo=UTC))
     rows = recent.order_by().values_list("day", "purpose").annotate(n=Count("pk"), cost=Sum("cost"))

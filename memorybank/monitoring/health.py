@@ -1,4 +1,4 @@
-"""Health metrics of all banks: what waits, for how long, and what it costs."""
+"""Health metrics of all banks: waiting work and its age, failures, model calls and costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,9 +24,9 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class HealthMetrics:
-    """Figures of all banks together. Seconds are 0.0 if nothing waits.
+    """Totals over all banks. ``lag_seconds`` and ``block_seconds`` are 0.0 if no work waits.
 
-    ``calls`` and ``prompts`` count since midnight (UTC), so that the cost of reading them is bounded.
+    ``calls`` and ``prompts`` count from midnight (UTC), which limits the rows to read.
     """
 
     due: int
@@ -41,19 +41,19 @@ class HealthMetrics:
 
 
 def last_sweep() -> datetime | None:
-    """When the last sweep looked for due work; None: never."""
+    """The time of the last sweep for due work; None if there was none."""
     return Sweep.objects.values_list("at", flat=True).first()
 
 
 def failing(bank: Bank | None = None) -> int:
-    """Number of chats that failed when last tried and wait for a retry, of one bank or all."""
+    """The number of chats whose last attempt failed and that wait for a retry, in one bank or in all."""
     chats = Chat.objects.failing()
     return (chats.filter(bank=bank) if bank else chats).count()
 
 
 @at_present
 def health_metrics(*, now: datetime = PRESENT) -> HealthMetrics:
-    """Health metrics of all banks; a few indexed queries, whatever the size of the history."""
+    """The health metrics of all banks. Makes a few indexed queries, however long the history is."""
     due = Chat.objects.due(now)
     midnight = datetime.combine(now.astimezone(UTC), time(), UTC)
     prompts = PromptCount.objects.filter(day=midnight.date()).order_by().values_list("memory").annotate(Sum("prompts"))
@@ -71,7 +71,7 @@ def health_metrics(*, now: datetime = PRESENT) -> HealthMetrics:
 
 
 def _oldest_outdated_block(now: datetime) -> datetime | None:
-    """Since when the longest-waiting block has waited to be rendered again."""
+    """The time since which the longest-waiting block has waited for its new rendering."""
     # The due time of an invalidated block is LONG_DUE; it has waited since the bank was last consolidated.
     since = Greatest("compress_at", Coalesce("settled_at", "compress_at"))
     waiting = Bank.objects.compressible(now).order_by()

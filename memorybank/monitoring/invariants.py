@@ -29,7 +29,7 @@ from memorybank.reading.stored_block import without
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken invariant and its location; never chat text."""
+    """A broken invariant, its location and a description, which never contains chat text."""
 
     invariant: str
     where: str
@@ -37,13 +37,13 @@ class Violation:
 
 
 def check(bank: Bank) -> list[Violation]:
-    """Every violation in a bank; [] proves that there is none now."""
+    """All violations in a bank; an empty list proves that the invariants hold now."""
     checks = (_coverage, _tree, _tiers, _citations, _budget, _audience, _trail)
     return [violation for invariant in checks for violation in invariant(bank)]
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:
-    """I1: every ok output is covered by exactly one leaf, or comes after the watermark and is counted."""
+    """I1: each answered output is in exactly one leaf, or after the watermark and counted in ``pending_outputs``."""
     leaves: dict[int, list[tuple[int, int, int]]] = {}
     columns = ("chat_id", "first_output", "last_output", "output_count")
     for chat_id, first, last, count in bank.entries.leaves().order_by("first_output").values_list(*columns):
@@ -79,7 +79,7 @@ def _is_never_due(chat: Chat) -> bool:
 
 
 def _tree(bank: Bank) -> Iterator[Violation]:
-    """I2: at most one parent, coarser and of the same bank; counts add up; no cycle."""
+    """I2: a parent is coarser and of the same bank, which excludes cycles; turn counts add up."""
     entries = {entry.pk: entry for entry in Entry.objects.filter(bank=bank)}
     sums: Counter[int] = Counter()
     for entry in entries.values():
@@ -98,9 +98,9 @@ def _tree(bank: Bank) -> Iterator[Violation]:
 
 
 def _tiers(bank: Bank) -> Iterator[Violation]:
-    """A fact is in its entry's bank, and has the tier of the live entry above.
+    """I2: a fact is in its entry's bank, and its tier is that of the topmost entry above it.
 
-    Lines of absorbed digests have no tier, unless a person pinned or edited them; nor have facts of private chats.
+    Facts of private chats have no tier. Neither have lines of absorbed digests, unless a person pinned or edited them.
     """
     entries = {
         pk: rest
@@ -126,9 +126,9 @@ def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:
-    """A leaf's fact cites turns of its chat; a digest and its facts rest on leaf facts of this bank.
+    """I2: facts of leaves cite turns of their chat; digests and their facts cite leaf facts of this bank.
 
-    Foreign keys guarantee that what is cited exists.
+    Foreign keys guarantee that the cited rows exist.
     """
     turns = FactOutput.objects.filter(fact__bank=bank).exclude(output__chat=F("fact__entry__chat"))
     for fact, output in turns.values_list("fact_id", "output_id"):
@@ -149,7 +149,7 @@ def _citations(bank: Bank) -> Iterator[Violation]:
 
 
 def _budget(bank: Bank) -> Iterator[Violation]:
-    """I3: the block, counted with the real tokenizer, fits: a fresh one, and the stored one as prompts get it."""
+    """I3: the new and the stored block (as prompts get it) fit the budget, counted with the real tokenizer."""
     stored = StoredBlock.objects.current(bank.pk)
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
@@ -163,12 +163,12 @@ def _budget(bank: Bank) -> Iterator[Violation]:
 
 
 def _audience(bank: Bank) -> Iterator[Violation]:
-    """I9: only its readers can see memory of a private chat."""
+    """I9: only the readers of a private chat can see its memory."""
     return (Violation("I9", where, what) for where, what in audience.flaws(bank))
 
 
 def _trail(bank: Bank) -> Iterator[Violation]:
-    """No event of the audit log was changed or deleted."""
+    """No event of the audit log has been changed or deleted."""
     head = AuditLog.objects.filter(bank=bank).first()
     for where, what in bank.events.verify(head):
         yield Violation("trail", where, what)

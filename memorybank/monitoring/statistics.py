@@ -1,6 +1,7 @@
-"""A bank in numbers: what it holds, what waits, and what it cost."""
+"""Statistics of a bank: rows, pending work, tokens, and estimated costs of summarising."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -9,17 +10,21 @@ from django.db.models.functions import Cast, Length
 
 from memorybank import conf, llm
 from memorybank.language import tokens
-from memorybank.models import Bank, Chat, LLMCall, Output
+from memorybank.models import Bank, BankDay, Chat, LLMCall, Output, PromptCount
 
-#: Turns whose tokens are counted; those of all others are estimated from their characters.
+#: Turns whose tokens are counted; the tokens of all other turns are estimated from their characters.
 SAMPLE_TURNS = 50
-#: Tokens of the instructions in each call, and of a word that a model writes.
+#: Estimates: tokens of the instructions in each call, and tokens per word of an answer.
 INSTRUCTION_TOKENS, TOKENS_A_WORD = 600, 4 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts over one bank. ``entries`` counts by granularity. Entries and facts of private chats are not counted."""
+    """Counts over one bank, without entries and facts of private chats.
+
+    ``entries`` counts by granularity. ``dropped_lines`` are a model's lines that were not proved, and ``left_out`` the
+    notes that its live digests do not tell.
+    """
 
     chats: int
     outputs: int
@@ -28,6 +33,8 @@ class Statistics:
     entries: dict[str, int]
     facts: int
     quarantined: int
+    dropped_lines: int
+    left_out: int
     llm_calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -37,7 +44,9 @@ def statistics(bank: Bank) -> Statistics:
     chats = Chat.objects.filter(bank=bank)
     facts = bank.facts.visible_to()
     calls = bank.llm_calls.aggregate(n=Count("pk"), prompt=Sum("prompt_tokens"), completion=Sum("completion_tokens"))
-    entries = bank.entries.visible_to().order_by().values_list("granularity").annotate(n=Count("pk"))
+    visible = bank.entries.visible_to().order_by()
+    entries = visible.values_list("granularity").annotate(n=Count("pk"))
+    untold = visible.aggregate(dropped=Sum("dropped_lines"), left_out=Sum("left_out", filter=Q(parent=None)))
     return Statistics(
         chats=chats.count(),
         outputs=Output.objects.filter(chat__bank=bank).count(),
@@ -46,32 +55,34 @@ def statistics(bank: Bank) -> Statistics:
         entries=dict(entries),
         facts=facts.count(),
         quarantined=facts.exclude(quarantine="").count(),
+        dropped_lines=untold["dropped"] or 0,
+        left_out=untold["left_out"] or 0,
         llm_calls=calls["n"],
         prompt_tokens=calls["prompt"] or 0,
         completion_tokens=calls["completion"] or 0,
     )
 
 
-class Recorded(NamedTuple):
-    """What memory can be made from: chats with a turn, private ones apart, and answered turns."""
+class RecordedCounts(NamedTuple):
+    """The input for memory: numbers of shared chats and private chats with a turn, and of answered turns."""
 
     chats: int = 0
     private: int = 0
     turns: int = 0
 
 
-def recorded(bank: Bank) -> Recorded:
-    """Two queries. Turns of private chats are not counted."""
+def recorded(bank: Bank) -> RecordedCounts:
+    """Count a bank's chats and turns, without turns of private chats. Makes two queries."""
     written = bank.chats.filter(last_output_at__isnull=False)
     chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
-    return Recorded(turns=Output.objects.remembered().filter(chat__bank=bank).visible_to().count(), **chats)
+    return RecordedCounts(turns=Output.objects.remembered().filter(chat__bank=bank).visible_to().count(), **chats)
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The turns from before memory was on, and an estimate of what summarising them takes, without later digests.
+class EarlierTurnCounts:
+    """The turns from before memory was on, with an estimate for summarising them; digests are not included.
 
-    ``cost`` is in the currency of the prices; None: no model is configured.
+    ``cost`` is in the currency of the configured prices; None if no model is configured.
     """
 
     chats: int
@@ -82,10 +93,10 @@ class History:
     cost: Decimal | None
 
 
-def history(bank: Bank) -> History:
-    """What switching memory on with history would include: no private chats, nobody excluded.
+def history(bank: Bank) -> EarlierTurnCounts:
+    """The turns that enabling memory with history would include, without private chats and excluded people.
 
-    A handful of queries; counts the tokens of the newest turns only.
+    Makes a handful of queries. Counts the tokens of the newest turns only and estimates the others.
     """
     excluded = bank.opt_outs.filter(until=None).values("author")
     before = Output.objects.before_memory(bank).filter(withheld=False).visible_to()
@@ -95,19 +106,34 @@ def history(bank: Bank) -> History:
     counts = before.aggregate(
         chats=Count("chat", distinct=True), people=Count("author", distinct=True), turns=Count("pk")
     )
-    size, settings = _tokens(before), conf.current()
-    calls = counts["chats"] + size // settings.chunk_tokens
+    size = _tokens(before)
+    calls, cost = summary_cost(counts["chats"], size)
+    return EarlierTurnCounts(**counts, tokens=size, calls=calls, cost=cost)
+
+
+def summary_cost(chats: int, tokens: int) -> tuple[int, Decimal | None]:
+    """Estimate the model calls, and their cost, of summarising ``chats`` chats with ``tokens`` tokens in total.
+
+    The cost is in the currency of the configured prices. Returns ``(0, None)`` if no model is configured.
+    """
     if not llm.get("summary"):
-        return History(**counts, tokens=size, calls=0, cost=None)
+        return 0, None
+    settings = conf.current()
+    calls = chats + tokens // settings.chunk_tokens
     call = LLMCall(purpose=LLMCall.Purpose.SUMMARY)
-    call.prompt_tokens = size + calls * INSTRUCTION_TOKENS
-    call.completion_tokens = round(size * settings.words_per_token * TOKENS_A_WORD)
+    call.prompt_tokens = tokens + calls * INSTRUCTION_TOKENS
+    call.completion_tokens = round(tokens * settings.words_per_token * TOKENS_A_WORD)
     call.price()
-    return History(**counts, tokens=size, calls=calls, cost=call.cost)
+    return calls, call.cost
+
+
+def expire_statistics(now: datetime) -> int:
+    """Delete the counts of days more than ``STATISTICS_DAYS`` ago, of all banks; return how many rows."""
+    return PromptCount.objects.expire(now) + BankDay.objects.expire(now)
 
 
 def _tokens(outputs: QuerySet[Output]) -> int:
-    """An estimate: the characters of all turns, times the tokens for each character of the newest ones."""
+    """Estimate the tokens of all turns from their characters and the newest turns' tokens per character."""
     length = Length("question") + Length("answer") + Length(Cast("messages", TextField()))
     characters = outputs.aggregate(n=Sum(length))["n"] or 0
     sample = outputs.annotate(text=Cast("messages", TextField())).order_by("-pk")

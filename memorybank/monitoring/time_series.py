@@ -1,4 +1,4 @@
-"""Time series of some banks, one value a day, for the dashboard's charts."""
+"""Time series with one value per day, for the dashboard's charts and any set of banks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from memorybank.models import Bank, BankDay, LLMCall
 
 #: The periods that charts can show, in days.
-PERIODS = (14, 90, 365)
-#: A period is long enough to begin with if there were calls on so many of its days.
+CHART_PERIOD_DAYS = (14, 90, 365)
+#: The default period is the shortest one with calls on at least this many days.
 DAYS_WITH_CALLS = 3
 #: Calls that summarise chats.
 SUMMARY_PURPOSES = (LLMCall.Purpose.SUMMARY, LLMCall.Purpose.CHUNK, LLMCall.Purpose.MERGE)
@@ -39,7 +39,7 @@ class TimeSeries:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one bank used of models in a period."""
+    """One bank's model usage in a period."""
 
     calls: int
     tokens: int
@@ -47,7 +47,7 @@ class Usage:
 
 
 def load_time_series(banks: QuerySet[Any], length: int, now: datetime) -> tuple[TimeSeries, ...]:
-    """Tokens, chats due at once, call durations, and the share of budgets in use."""
+    """Daily tokens, due chats, call durations, and used share of the budgets, for ``length`` days."""
     recent = LLMCall.objects.filter(bank__in=banks, at__gte=start(length, now))
     calls: QuerySet[Any] = recent.annotate(day=TruncDate("at", tzinfo=UTC)).order_by()
     tokens = dict(calls.values_list("day").annotate(n=Sum(F("prompt_tokens") + F("completion_tokens"))))
@@ -64,12 +64,15 @@ def load_time_series(banks: QuerySet[Any], length: int, now: datetime) -> tuple[
 
 
 def shortest_period(banks: QuerySet[Any], now: datetime) -> int:
-    """The shortest period with calls on several of its days: of a young or quiet site, the longest."""
-    calls = LLMCall.objects.filter(bank__in=banks, at__gte=start(PERIODS[-1], now)).order_by()
+    """The shortest period with calls on at least DAYS_WITH_CALLS days; the longest if no period has that many."""
+    calls = LLMCall.objects.filter(bank__in=banks, at__gte=start(CHART_PERIOD_DAYS[-1], now)).order_by()
     days: QuerySet[Any] = calls.annotate(day=TruncDate("at", tzinfo=UTC)).values_list("day", flat=True)
     newest = list(days.distinct().order_by("-day")[:DAYS_WITH_CALLS])
     enough = len(newest) == DAYS_WITH_CALLS
-    return next((length for length in PERIODS if enough and newest[-1] >= start(length, now).date()), PERIODS[-1])
+    return next(
+        (length for length in CHART_PERIOD_DAYS if enough and newest[-1] >= start(length, now).date()),
+        CHART_PERIOD_DAYS[-1],
+    )
 
 
 def start(length: int, now: datetime) -> datetime:
@@ -85,7 +88,7 @@ def _by_day(
 
 
 def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
-    """For each day, the seconds within which this share of its successful calls ended. The database picks the row."""
+    """The quantile ``share`` of each day's durations, in seconds, of successful calls. The database picks the row."""
     answered = calls.filter(purpose__in=SUMMARY_PURPOSES, outcome=LLMCall.Outcome.OK)
     by_day: dict[str, Any] = {"partition_by": [F("day")]}
     ranked = answered.annotate(
@@ -96,7 +99,7 @@ def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
 
 
 def usage_by_bank(banks: QuerySet[Bank], length: int, now: datetime, most: int = 10) -> dict[int, Usage]:
-    """What the banks used that cost most, or used most tokens, the largest first."""
+    """The usage of the ``most`` most expensive banks, by bank id; with equal costs, more tokens come first."""
     calls = LLMCall.objects.filter(bank__in=banks.order_by().values("pk"), at__gte=start(length, now)).order_by()
     tokens = Sum(F("prompt_tokens") + F("completion_tokens"))
     sums = calls.values_list("bank").annotate(n=Count("pk"), tokens=tokens, spent=Sum("cost"))

@@ -1,4 +1,5 @@
 """Read a bank: its block, recall, prompts, exports and explanations.
 
-It writes only who read: an audit row of an explanation or an export, a ledger row of a question's embedding.
+The only writes record the reading: an audit row for an explanation or an export; and for the embedding of a question a
+ledger row and the state of the model's endpoint.
 """

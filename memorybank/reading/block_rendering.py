@@ -10,7 +10,7 @@ from memorybank.reading.candidates import load
 
 
 def render_block(bank: Bank, budget: int) -> PackedBlock:
-    """The block of everything that may be shown, with its reserve, and the origin of each line."""
+    """The block in at most ``budget`` tokens, with its reserve lines and the sources of every line."""
     candidates = load(bank, budget=budget)
     block = pack(candidates.pool, budget)
 

@@ -14,7 +14,7 @@ from memorybank.models.fact import FactQuerySet
 from memorybank.reading import recall
 from memorybank.reading.recall.visibility import VisibleSentence
 
-#: Facts that a search returns.
+#: Maximum of facts that a search returns.
 MAX_FOUND_FACTS = 200
 
 
@@ -32,13 +32,13 @@ class Origin:
 
 
 def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
-    """The facts of a bank that this person may read, without repetitions by lines of absorbed digests."""
+    """The facts of a bank that ``viewer`` may read, without lines of absorbed digests, which repeat other facts."""
     facts = bank.facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
     return facts.exclude(sources__entry__chat__private=True)
 
 
 def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) -> FactQuerySet:
-    """The other facts for this person that rest on a turn of these: to erase the turns takes them along."""
+    """Other facts that ``viewer`` may read and that rest on the same turns: erasing those turns deletes them, too."""
     own = {*facts, *FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True)}
     turns = FactOutput.objects.filter(fact__in=own, fact__bank=bank).values_list("output_id", flat=True)
     lost = set(FactOutput.objects.filter(output__in=set(turns)).values_list("fact_id", flat=True))
@@ -48,14 +48,14 @@ def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) 
 
 @at_present
 def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[int]:
-    """Ids of the facts for this person that a question is about, best first, whatever their state."""
+    """Ids of the facts about the subject of a question that ``viewer`` may read, best first, hidden ones included."""
     fact_ids = recall.facts_about(bank, question, most=MAX_FOUND_FACTS, now=now, viewer=viewer)
     restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
     return [*fact_ids, *bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)]
 
 
 def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:
-    """For each of these facts, the turns that it rests on and this person may read, oldest first. Two queries."""
+    """For each of these facts, the turns it rests on that ``viewer`` may read, oldest first. Two queries."""
     ids = [fact.pk for fact in facts]
     turns = Output.objects.filter(chat__bank=bank).visible_to(viewer).order_by("sequence").distinct()
     columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at", "metadata")
@@ -69,10 +69,9 @@ def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dic
 def sentences(
     bank: Bank, places: Collection[tuple[int, int]], *, viewer: str = NOBODY
 ) -> dict[tuple[int, int], VisibleSentence]:
-    """The sentence at each place (an output and an index in it), as far as memory shows it to this person; two
-    queries.
+    """The sentence at each place (an output's id and an index in it) that ``viewer`` may read. Two queries.
 
-    What was erased, hidden or made private since is missing.
+    Places of sentences that were erased, hidden or made private since are missing.
     """
     lines = recall.visible_sentences(bank, {output for output, _ in places}, viewer)
     sentences = {(output, line.place): line for output, visible in lines.items() for line in visible}

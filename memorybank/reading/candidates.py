@@ -1,6 +1,6 @@
 """Load a bank's best facts as candidates for its block, each with its tier, its period and its sources.
 
-Leaf facts are candidates whichever digest has absorbed them, and so are the facts of live digests that a model wrote:
+Candidates are all leaf facts, even if a digest has absorbed them, and the lines that a model wrote for live digests:
 packing may show a period by either. Only the best facts of each tier are read, through an index, so that a long history
 costs no more than a short one.
 """
@@ -12,10 +12,10 @@ from datetime import date, datetime, time
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum, TextField
+from django.db.models import ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 
-from memorybank import conf
+from memorybank import conf, hooks
 from memorybank.core.granularity import COARSEST_PERIOD
 from memorybank.core.memory_line import MemoryLine, Source
 from memorybank.core.packing.objective import checkpoint, reached
@@ -23,20 +23,22 @@ from memorybank.core.packing.pool import Pool
 from memorybank.core.turns import NOTED_FROM
 from memorybank.language import dates
 from memorybank.models import EXTRACTIVE, Bank, Entry, Fact, FactOutput, FactSource, Granularity, KeptFact
+from memorybank.models.audience import PerRow
 from memorybank.models.fact import FactQuerySet
 
-#: As many facts are read as the budget has tokens, but at least this many: several times what packing compares.
+#: Minimum of facts to read: several times what packing compares. A larger budget reads one fact for each token.
 MIN_FACTS_READ = 2_000
-#: Each tier's share of the facts that are read: half for the months, where history grows, the rest evenly.
+#: Divisors, coarsest tier first: a tier reads this part of the facts still to be read. So the months, where history
+#: grows, get the most.
 TIER_PARTS = {
     granularity.tier: granularity.tier + 1 if granularity is not COARSEST_PERIOD else 2
     for granularity in Granularity.coarsest_first()
 }
-#: The maximum of written lines that are read: a frontier that is rolled up has far fewer.
+#: Maximum of written lines to read: a frontier that is rolled up has far fewer.
 MAX_WRITTEN_LINES = 4_000
-#: Databases limit the parameters of a query.
+#: Ids in one query, because databases limit its parameters.
 IDS_PER_QUERY = 10_000
-#: Columns of a fact that its line has under the same name; the line's tier is that of the live entry above.
+#: Columns that ``Fact`` and ``MemoryLine`` share, except the tier: a line has the tier of the live entry above it.
 LINE_COLUMNS = tuple(
     column.name for column in Fact._meta.concrete_fields if column.name in MemoryLine._fields and column.name != "tier"
 )
@@ -56,7 +58,7 @@ class EntryPosition(NamedTuple):
 
 @dataclass
 class Candidates:
-    """A bank's visible facts as packing sees them, with what is needed to explain a line."""
+    """A bank's visible facts as packing sees them, with the sources that explain a line."""
 
     candidates: list[MemoryLine] = field(default_factory=list)
     #: The lines of live entries that a model or a person wrote, in the order of the block.
@@ -70,11 +72,13 @@ class Candidates:
 
     #: The stable section is chosen from facts up to this moment; None: from all.
     stable_before: datetime | None = None
+    #: The speakers who may state as a fact what others act on.
+    trusted: frozenset[str] = frozenset()
 
     @cached_property
     def pool(self) -> Pool:
         """The candidates, prepared for packing once."""
-        return Pool(self.candidates, conf.current().encoding, self.stable_before, self.written)
+        return Pool(self.candidates, conf.current().encoding, self.stable_before, self.written, self.trusted)
 
     def explain(self, fact: int) -> Source:
         """The origin of a fact: the chats and outputs of the leaf facts that it is or rests on."""
@@ -84,7 +88,7 @@ class Candidates:
 
 
 def load(bank: Bank, *, budget: int | None = None) -> Candidates:
-    """Facts that may be shown and may fit ``budget`` tokens (default: the bank's): pinned ones, and the best."""
+    """Load the candidates for a block of ``budget`` tokens (default: the bank's): pinned facts and the best others."""
     budget = bank.max_tokens if budget is None else budget
     shown = bank.facts.shareable()
     best, complete = _best_rows(shown, max(MIN_FACTS_READ, budget))
@@ -92,7 +96,10 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
     rows = list({row[1]: row for row in (*best, *live)}.values())
     written = {row[1] for row in live}
     above = _digests_above(bank, {parent for *_, parent, _, _ in rows if parent})
-    candidates = Candidates(stable_before=None if complete else _stable_before(bank, budget))
+    candidates = Candidates(
+        stable_before=None if complete else _stable_before(bank, budget),
+        trusted=_trusted_speakers(bank),
+    )
     cited = _ids_by_fact(
         FactSource.objects.values_list("fact_id", "source_id"), (row[1] for row in rows if not row[-4])
     )
@@ -115,13 +122,19 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
     return candidates
 
 
+def _trusted_speakers(bank: Bank) -> frozenset[str]:
+    from memorybank.safety.naming import display_name  # loads the rules of masking
+
+    return frozenset(map(display_name, hooks.trusted_authors(bank.pk)))
+
+
 def _as_written(line: MemoryLine) -> MemoryLine:
     """A line that a model wrote, without a speaker: its text names the person itself."""
     return line._replace(speaker="") if line.speaker.startswith(NOTED_FROM) else line
 
 
 def _written_rows(bank: Bank, shown: FactQuerySet) -> list[tuple[Any, ...]]:
-    """The lines of live entries that a model or a person wrote: the newest that may matter to any budget."""
+    """Rows of the lines that a model or a person wrote in live entries: coarsest tier first, then newest; limited."""
     live = bank.entries.live().written()
     own = Q(entry__in=live.values("pk"), detail=False)
     kept = Q(pk__in=KeptFact.objects.filter(entry__in=live.values("pk")).values("fact"), detail=False)
@@ -130,7 +143,6 @@ def _written_rows(bank: Bank, shown: FactQuerySet) -> list[tuple[Any, ...]]:
 
 
 def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) -> dict[int, list[int]]:
-    """For each of these facts, the ids it links to."""
     linked: dict[int, list[int]] = defaultdict(list)
     for fact, on in _by_id(links, facts, "fact"):
         linked[fact].append(on)
@@ -138,7 +150,10 @@ def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) ->
 
 
 def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
-    """Pinned facts and ``most`` others, and whether those are all; a tier's unused share passes to the next tiers."""
+    """Rows of the pinned and the ``most`` best other facts, and whether these are all facts.
+
+    The share that a tier does not use passes to the next tiers.
+    """
     columns = _columns()
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
@@ -152,7 +167,7 @@ def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], b
 
 def _columns() -> list[Any]:
     # Few facts state a change, so few are looked up.
-    replaces = Q(changing=True) & Exists(Fact.objects.filter(superseded_by=OuterRef("pk")))
+    replaces = Q(changing=True) & PerRow(Fact.objects.filter(superseded_by=OuterRef("pk")))
     own: list[Any] = [*_raw("entry_id", "pk", "said_on", *LINE_COLUMNS), replaces]
     return [*own, "entry__last_at", *_raw(*ENTRY_COLUMNS)]
 
@@ -263,7 +278,7 @@ def _digest_line(
 ) -> MemoryLine:
     return MemoryLine(
         **values,
-        # One time for all, so that they stay in the order in which they were written.
+        # A digest's written lines share one time, so that they stay in the order in which they were written.
         said_at=place.last_at if not values["detail"] else datetime.combine(day, time.max, tzinfo=place.last_at.tzinfo),
         tier=place.tier,
         period_start=place.period_start,

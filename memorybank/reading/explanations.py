@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A fact with the leaf facts that it rests on, and the turns, masked and not to be saved."""
+    """A fact, the leaf facts it rests on, and the turns these cite. The turns are masked: never save them."""
 
     fact: Fact
     facts: list[Fact]
@@ -35,8 +35,8 @@ def explain(bank: Bank, *, fact_id: int, actor: str, viewer: str = NOBODY, now: 
     outputs = outputs.select_related("chat").order_by("sequence")
     detail = {"fact": fact.pk, "outputs": [output.pk for output in outputs]}
     log(bank, actor, Event.Action.READ, now, **detail)
-    told = [output.for_others() for output in outputs]
-    return Explanation(fact, leaf_facts, _masked(told, MaskedValue.objects.masker(bank)))
+    shown = [output.for_others() for output in outputs]
+    return Explanation(fact, leaf_facts, _masked(shown, MaskedValue.objects.masker(bank)))
 
 
 def _masked(outputs: list[Output], masker: "Masker") -> list[Output]:

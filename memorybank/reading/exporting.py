@@ -1,4 +1,4 @@
-"""A bank as JSON Lines: everything that is remembered, but what people hid, and what it was made from."""
+"""Export a bank as rows for JSON Lines: its memory without hidden facts, and the chats and turns it was made from."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.data_inventory import TABLES, StoredTable
-from memorybank.models import NOBODY, Bank, Chat, Entry, Event, Fact, Granularity, Output
+from memorybank.models import NOBODY, AnswerRating, Bank, Chat, Entry, Event, Fact, Granularity, Output
 
 #: Rows read at once.
 ROWS_PER_QUERY = 2_000
@@ -25,9 +25,9 @@ def export(
     viewer: str = NOBODY,
     now: datetime = PRESENT,
 ) -> Iterator[dict[str, Any]]:
-    """Everything a bank holds that this person may read, row by row; the audit log records at once who exported it.
+    """Everything in a bank that ``viewer`` may read, row by row; the audit log records the export at once.
 
-    With ``chats``, the titles and turns of these only. The first row says how many private chats are left out.
+    With ``chats``, only the titles and turns of these. The first row says how many private chats are left out.
     """
     log(bank, actor, Event.Action.EXPORT, now)
     visible = bank.chats.visible_to(viewer)
@@ -35,7 +35,7 @@ def export(
 
 
 def _rows(bank: Bank, chats: QuerySet[Chat], viewer: str) -> Iterator[dict[str, Any]]:
-    """One mapping a row, each with its ``type``: bank, chat, output, entry, fact; in an order fit for reading."""
+    """The rows as mappings with their ``type``: bank, chat, output, entry, fact; in an order that suits readers."""
     numbers = Numbers.of(bank, chats, viewer)
     for table in TABLES:
         if table.model is Bank:
@@ -45,6 +45,8 @@ def _rows(bank: Bank, chats: QuerySet[Chat], viewer: str) -> Iterator[dict[str, 
             yield from _memory(bank, viewer, table, numbers)
         elif table.model is Output:
             yield from _section(table, table.rows(bank).filter(chat__in=chats), numbers.outputs, order="sequence")
+        elif table.model is AnswerRating:
+            yield from _ratings(table, table.rows(bank).filter(output__chat__in=chats), numbers)
         elif table.section:
             rows = table.rows(bank)
             yield from _section(table, rows.filter(pk__in=chats) if table.model is Chat else rows)
@@ -53,7 +55,7 @@ def _rows(bank: Bank, chats: QuerySet[Chat], viewer: str) -> Iterator[dict[str, 
 def _section(
     table: StoredTable, rows: QuerySet[Any], numbers: Mapping[int, int] | None = None, order: str = "pk"
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table with the columns that its copy has; with ``numbers``, each with its own."""
+    """The exported columns of a table's rows; with ``numbers``, each row has its number as ``id``."""
     exported = rows.order_by(order).values_list("pk", *table.exported.values())
     for pk, *values in exported.iterator():
         number = {"id": numbers[pk]} if numbers else {}
@@ -73,8 +75,14 @@ def _memory(bank: Bank, viewer: str, table: StoredTable, numbers: "Numbers") -> 
             yield _fact(fact, table, numbers)
 
 
+def _ratings(table: StoredTable, rows: QuerySet[Any], numbers: "Numbers") -> Iterator[dict[str, Any]]:
+    """Ratings of answers, with the number of the rated output."""
+    for row in _section(table, rows):
+        yield {**row, "output": numbers.outputs[row.pop("output_id")]}
+
+
 class Numbers(NamedTuple):
-    """What rows are called in a copy: 1, 2, 3, … in their order, because ids count the rows of all banks."""
+    """The ids in an export, 1, 2, 3, … in order, because database ids count the rows of all banks."""
 
     outputs: dict[int, int]
     entries: dict[int, int]
@@ -82,7 +90,7 @@ class Numbers(NamedTuple):
 
     @classmethod
     def of(cls, bank: Bank, chats: QuerySet[Chat], viewer: str) -> Self:
-        """Those of a bank that the viewer may read, with the outputs of these chats."""
+        """Number the outputs of ``chats``, and the bank's entries and facts that ``viewer`` may read."""
         # A tenant must not learn from ids how much others have written.
         turns = Output.objects.filter(chat__bank=bank, chat__in=chats)
         outputs = turns.order_by("sequence").values_list("pk", flat=True)
@@ -91,11 +99,11 @@ class Numbers(NamedTuple):
 
 
 def _numbered(ids: Iterable[int]) -> dict[int, int]:
-    return {pk: at for at, pk in enumerate(ids, 1)}
+    return {pk: number for number, pk in enumerate(ids, 1)}
 
 
 def _told(bank: Bank, viewer: str) -> Iterable[int]:
-    """Facts that nobody hid, without the lines of digests that rest on one somebody did."""
+    """Ids of the facts that are not hidden, without lines of digests that rest on a hidden fact."""
     return bank.facts.visible_to(viewer).filter(hidden=False).exclude(sources__hidden=True).values_list("pk", flat=True)
 
 
@@ -109,13 +117,13 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
         "chat": entry.chat.key if entry.chat else None,
         "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},
-        # What somebody hid is left out: a copy names nothing that it does not hold.
+        # Without hidden facts: an export must not refer to a fact that it does not contain.
         "kept": [numbers.facts[link.fact_id] for link in entry.kept_links.all() if link.fact_id in numbers.facts],
     }
 
 
 def _fact(fact: Fact, table: StoredTable, numbers: Numbers) -> dict[str, Any]:
-    """A leaf's fact cites outputs, a digest's the facts of leaves."""
+    """A fact as a row: a leaf's fact cites outputs, a digest's fact cites facts of leaves."""
     cited = numbers.outputs if fact.entry.is_leaf else numbers.facts
     return {
         "type": table.section,

@@ -6,7 +6,7 @@ It follows the shared block, which has the same bytes for everybody. A bounded n
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef
 
 from memorybank import conf, prompts
 from memorybank.core.memory_line import MemoryLine, Source, Text
@@ -15,19 +15,19 @@ from memorybank.language.dates import format_date
 from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactQuerySet
 
 #: The first line of the personal part.
-HEADER = prompts.text("memory.personal")
-#: The newest private chats that are read, and the best facts of these; and the newest preferences.
+PERSONAL_HEADER = prompts.text("memory.personal")
+#: Limits: the newest private chats to read, the best facts of those chats, and the newest preferences.
 MAX_CHATS_READ, MAX_FACTS_READ, MAX_PREFERENCES_READ = 50, 200, 50
-#: Facts of one's own words are few; so are those of a person among all preferences of a bank.
+#: The kind that is looked up by speaker: one person has few preferences in a bank.
 PREFERENCE = Fact.Kind.PREFERENCE
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The person who asks: the key by which banks know them, and the author of what they say.
+    """The person who asks: ``person`` is the key by which banks know them, ``author`` the author of their outputs.
 
-    ``elsewhere`` are ids of other banks whose preferences of this person are read, too. Without a key it is nobody in
-    particular.
+    ``elsewhere`` are ids of other banks from which this person's preferences are read, too. Without ``person`` the
+    asker is anonymous.
     """
 
     person: str = NOBODY
@@ -41,7 +41,7 @@ ANYBODY = Asker()
 def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclude_chat: str = "") -> Text:
     """The personal part, in at most ``budget`` tokens and without lines of ``shown``; empty if there is nothing.
 
-    Never from the asking chat, whose turns the model has.
+    Leaves out facts of the chat ``exclude_chat``, because the model has its turns already.
     """
     if not asker.person or budget <= 0:
         return Text()
@@ -49,12 +49,14 @@ def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclu
     facts = {fact.pk: fact for fact in _facts(bank, asker, exclude_chat) if fact.pk not in known}
     passages = [_passage(fact) for fact in facts.values()]
     encoding = conf.current().encoding
-    packed = pack_notes(passages, budget, header=HEADER, speakers=[], encoding=encoding)
-    return Text(packed.text, packed.tokens, tuple(_line(bank, facts[said.output], said) for said in packed.passages))
+    packed = pack_notes(passages, budget, header=PERSONAL_HEADER, encoding=encoding)
+    return Text(
+        packed.text, packed.tokens, tuple(_line(bank, facts[passage.output], passage) for passage in packed.passages)
+    )
 
 
 def _facts(bank: Bank, asker: Asker, exclude_chat: str) -> Iterable[Fact]:
-    """Best first: pinned facts, preferences, then the rest by weight."""
+    """The asker's facts, best first: pinned facts, preferences, then the rest by weight."""
     preferences = preferences_of([bank.pk, *asker.elsewhere], asker).exclude(bank=bank, entry__chat__key=exclude_chat)
     chats = bank.chats.restricted_to(asker.person).exclude(key=exclude_chat).order_by("-last_output_at", "-pk")
     ids = list(chats.values_list("pk", flat=True)[:MAX_CHATS_READ])
@@ -74,11 +76,11 @@ def personal_facts(bank: Bank, asker: Asker) -> FactQuerySet:
         return Fact.objects.none()
     private = bank.facts.restricted_to(asker.person).filter(hidden=False)
     preferences = preferences_of([bank.pk, *asker.elsewhere], asker)
-    return Fact.objects.filter(Q(pk__in=private.values("pk")) | Q(pk__in=preferences.values("pk")))
+    return _either(private, preferences)
 
 
 def in_own_words(facts: Iterable[Fact], asker: Asker) -> FactQuerySet:
-    """Those of these facts whose sources are the asker's own words alone."""
+    """The facts among ``facts`` that rest on the asker's own words only."""
     cited = FactOutput.objects.filter(fact=OuterRef("pk"))
     others = cited.exclude(output__author=asker.author, output__said_by="")
     return Fact.objects.filter(Exists(cited), ~Exists(others), pk__in=[fact.pk for fact in facts])
@@ -94,7 +96,12 @@ def preferences_of(banks: Iterable[int], asker: Asker) -> FactQuerySet:
     stated = Fact.objects.visible(viewer=asker.person).visible_to(asker.person).filter(bank__in=list(banks))
     stated = stated.filter(kind=PREFERENCE, speaker=display_name(asker.author)).filter(Exists(cited), ~Exists(others))
     rules = in_banks.preferences_of(asker.author, viewer=asker.person)
-    return Fact.objects.filter(Q(pk__in=stated.values("pk")) | Q(pk__in=rules.values("pk")))
+    return _either(stated, rules)
+
+
+def _either(some: FactQuerySet, others: FactQuerySet) -> FactQuerySet:
+    """The facts of both queries. With OR instead of a union, PostgreSQL would test the facts of all banks."""
+    return Fact.objects.filter(pk__in=some.order_by().values("pk").union(others.order_by().values("pk")))
 
 
 def _passage(fact: Fact) -> Passage:

@@ -3,7 +3,7 @@
 This is the chat path: two indexed reads and the layout of a few lines, whatever the bank holds. Nothing is rendered.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -14,17 +14,19 @@ from django.utils.timezone import is_naive, make_aware
 
 from memorybank import conf
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.memory_line import PackedBlock, Text
+from memorybank.core.attribution import SentenceCitation, citations
+from memorybank.core.memory_line import MemoryLine, PackedBlock, Text
 from memorybank.core.packing.exclusion import exclude
+from memorybank.core.quotes import LineWords, Quotes, find_quotes
 from memorybank.language.terms import terms
 from memorybank.models import NOBODY, Bank, StoredBlock
 from memorybank.reading import recall, rendering
 from memorybank.reading.personal import ANYBODY, Asker, render_personal
 from memorybank.reading.rendering import EMPTY_TEXT
 
-#: Notes that were given with a message: where each of their sentences stands.
+#: Notes that were given with a message, as the places of their sentences.
 GivenNotes = Sequence[recall.SentencePlace]
-#: Written by hand, because each message waits for it: to build it with the ORM takes 1.3 ms, to ask it 0.03.
+#: Raw SQL, because every message waits for it: building the query with the ORM takes 1.3 ms, running it 0.03 ms.
 STATE_QUERY = """
     SELECT bank.enabled, bank.version, bank.epoch, bank.index_version,
         (SELECT id FROM memorybank_storedblock WHERE bank_id = bank.id ORDER BY version DESC LIMIT 1),
@@ -33,13 +35,13 @@ STATE_QUERY = """
     FROM memorybank_bank AS bank LEFT JOIN memorybank_chat AS chat ON chat.bank_id = bank.id AND chat.key = %s
     WHERE bank.id = %s
 """
-#: About what a line of a block holds, in bytes.
+#: Approximate memory of a block's line, in bytes.
 LINE_BYTES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class PromptMemory:
-    """The block for the system prompt, what follows it for the asker only, and notes beside the newest message.
+    """The shared block and the asker's personal part for the system prompt, and notes beside the newest message.
 
     ``version`` names the stored block (0: there is none), ``made_at`` says when it was rendered; ``is_current`` unless
     memory has changed since. ``is_on`` if the bank is switched on, ``is_kept`` if the chat keeps this block already.
@@ -55,23 +57,29 @@ class PromptMemory:
     is_kept: bool = False
     #: The notes beside earlier messages, as they were given.
     earlier: tuple[Text, ...] = ()
+    #: The words of the block, for :meth:`quoted`.
+    block_words: LineWords = field(default_factory=LineWords, repr=False, compare=False)
 
     @property
     def system(self) -> str:
-        """What goes into the system prompt: the block, which is the same for everybody, then what is for the asker."""
+        """The text for the system prompt: the block, the same for everybody, then the asker's personal part."""
         return "\n\n".join(filter(None, (self.block.text, self.personal.text)))
 
-    def quoted(self, answer: str, *, question: str) -> set[str]:
-        """The words of an answer that only what not everybody may read had, of all memory and the question."""
+    @property
+    def lines(self) -> tuple[MemoryLine, ...]:
+        """All lines of this message's memory: those of the block, the personal part and the recalled notes."""
+        return (*self.block.lines, *self.personal.lines, *self.recalled.lines)
+
+    def cited(self, answer: str, *, elsewhere: Iterable[str]) -> list[SentenceCitation]:
+        """Which of ``lines`` each sentence of an answer uses; ``elsewhere`` is the rest of its prompt."""
+        known = frozenset(word for text in elsewhere for word in terms(text))
+        return citations(answer, [f"{line.speaker} {line.text}" for line in self.lines], elsewhere=known)
+
+    def quoted(self, answer: str, *, question: str) -> Quotes:
+        """The words of an answer that only private lines have, and the chats that are the only source of some word."""
         earlier = [line for text in self.earlier for line in text.lines]
-        lines = [*self.block.lines, *self.personal.lines, *self.recalled.lines, *earlier]
-        private = [line for line in lines if line.private]
-        if not private:
-            return set()
-        public = [line for line in lines if not line.private]
-        known = set(terms(question)).union(*(terms(f"{line.speaker} {line.text}") for line in public))
-        secret = set[str]().union(*(terms(line.text) for line in private)) - known
-        return secret.intersection(terms(answer))
+        beside = [*self.personal.lines, *self.recalled.lines, *earlier]
+        return find_quotes(answer, question, beside, [self.block_words, LineWords(beside)])
 
 
 class PromptState(NamedTuple):
@@ -110,25 +118,25 @@ def prompt_memory(
 ) -> PromptMemory:
     """The memory for a chat's next message: the stored block for the system prompt, and notes beside the message.
 
-    The block takes two indexed reads, or one while memory stays the same, whatever the bank holds, and depends on
-    neither question nor asker. While a chat is warm it keeps its version of it, unless that was invalidated: call
-    ``keep_prompt`` for a prompt that is sent.
+    The block takes two indexed reads, or one while memory stays the same, whatever the size of the bank. It depends on
+    neither question nor asker. A warm chat keeps its version of the block until that is invalidated, so call
+    ``keep_prompt`` for every prompt that is sent. Raises ``Bank.DoesNotExist``.
 
-    ``given`` are the notes that were given beside earlier messages of the prompt, each by the places of its sentences:
-    ``earlier`` gives them again, as far as they may be shown. If the message itself was asked before with the notes
-    ``given_now``, it gets the same.
+    ``given`` holds the notes that accompanied earlier messages of the prompt; ``earlier`` of the result renders them
+    again, without sentences that may no longer be shown. ``given_now`` holds the notes of the newest message if it was
+    asked before: it then gets the same notes and no new ones.
     """
     state = _prompt_state(bank.pk, chat_key)
     if not state.enabled:
         return PromptMemory(earlier=(EMPTY_TEXT,) * len(given))
-    at = recall.MemoryState(state.version, state.epoch, state.index_version)
-    stored = _read_block(bank, at, state.block(now))
-    shown = stored.shown(state.max_tokens, own=chat_key) if stored else PackedBlock()
+    memory_state = recall.MemoryState(state.version, state.epoch, state.index_version)
+    stored = _read_block(bank, memory_state, state.block(now))
+    shown, words = stored.shown(state.max_tokens, own=chat_key) if stored else (PackedBlock(), LineWords())
     personal = render_personal(bank, asker, state.personal_tokens, shown=shown, exclude_chat=chat_key)
-    index = recall.kept.find(bank, asker.person, at)
+    index = recall.kept.find(bank, asker.person, memory_state)
     own = state.chat if state.indexed_through else None
-    speakers = rendering.speakers_of([shown, personal])
-    again = partial(rendering.render_given_notes, index, max_tokens=state.recall_tokens, speakers=speakers, without=own)
+    people = rendering.people_of(shown, personal)
+    again = partial(rendering.render_given_notes, index, max_tokens=state.recall_tokens, people=people, without=own)
     earlier = tuple([again(places) for places in given])
     recalled = (
         rendering.render_notes(
@@ -136,14 +144,14 @@ def prompt_memory(
             question,
             [shown, personal, *earlier],
             state.recall_tokens,
-            speakers=speakers,
+            people=people,
             without=own,
             now=now,
         )
         if given_now is None
         else again(given_now)
     )
-    memory = PromptMemory(shown, recalled, personal, is_current=False, is_on=True, earlier=earlier)
+    memory = PromptMemory(shown, recalled, personal, is_current=False, is_on=True, earlier=earlier, block_words=words)
     if not stored:
         return memory
     current, kept = stored.version >= state.version, state.kept == stored.pk
@@ -151,7 +159,7 @@ def prompt_memory(
 
 
 def _prompt_state(bank_id: int, chat_key: str) -> PromptState:
-    """All in one query. Raises ``Bank.DoesNotExist``."""
+    """Read the state in one query. Raises ``Bank.DoesNotExist``."""
     with connection.cursor() as cursor:
         cursor.execute(STATE_QUERY, [chat_key, bank_id])
         row = cursor.fetchone()
@@ -159,35 +167,36 @@ def _prompt_state(bank_id: int, chat_key: str) -> PromptState:
         raise Bank.DoesNotExist
     state = PromptState(*row)
     active_at = state.last_output_at
-    # SQLite's have no time zone.
+    # SQLite returns times without a time zone.
     return state._replace(last_output_at=make_aware(active_at, UTC)) if active_at and is_naive(active_at) else state
 
 
 @dataclass(slots=True)
 class _ReadBlock:
-    """A stored block, and what it is without a chat's own lines."""
+    """A stored block, with a cache of the same block without one chat's own lines."""
 
     pk: int
     version: int
     made_at: datetime | None
     packed: PackedBlock
     chats: frozenset[str]
-    without: dict[tuple[int, str], PackedBlock] = field(default_factory=dict)
+    without: dict[tuple[int, str], tuple[PackedBlock, LineWords]] = field(default_factory=dict)
 
-    def shown(self, budget: int, own: str) -> PackedBlock:
-        """The block in at most ``budget`` tokens without the words of the chat ``own``."""
+    def shown(self, budget: int, own: str) -> tuple[PackedBlock, LineWords]:
+        """The block in at most ``budget`` tokens without the words of the chat ``own``, and its words."""
         key = budget, own if own in self.chats else ""
         if key not in self.without:
-            self.without[key] = exclude(self.packed, budget, encoding=conf.current().encoding, own=key[1])
+            block = exclude(self.packed, budget, encoding=conf.current().encoding, own=key[1])
+            self.without[key] = block, LineWords(block.lines)
         return self.without[key]
 
     def bytes(self) -> int:
-        """About what it holds, with what it will hold without some chats."""
+        """Approximate memory in bytes, with room for the versions without one chat's lines."""
         return LINE_BYTES * (1 + len(self.packed.lines) + len(self.packed.reserve) * (1 + len(self.chats) // 20))
 
 
 def _read_block(bank: Bank, memory: recall.MemoryState, pk: int | None) -> _ReadBlock | None:
-    """A block, or the current one if it was invalidated since its id was read."""
+    """The block ``pk``, or the current one if ``pk`` was invalidated since that id was read."""
     if pk is None:
         return None
 

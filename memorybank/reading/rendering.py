@@ -1,6 +1,6 @@
 """Render all memory that a chat would get: the standing block, the personal part and recalled notes. Reads only."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from memorybank import conf, prompts
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.memory_line import MemoryLine, Source, Text
+from memorybank.core.memory_line import MemoryLine, PackedBlock, Source, Text, speakers_of
 from memorybank.core.packing.exclusion import exclude
-from memorybank.core.packing.notes import Notes, Passage, lay_out_notes, pack_notes
+from memorybank.core.packing.notes import NO_PEOPLE, Passage, People, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
 from memorybank.models import Bank
@@ -25,7 +25,7 @@ NOTES_HEADER = prompts.text("memory.recalled")
 
 
 EMPTY_TEXT = Text()
-#: About what the wording of a sentence holds, in bytes.
+#: Approximate memory of a sentence's wording, in bytes.
 WORDING_BYTES = 1_000
 
 
@@ -54,7 +54,7 @@ def render(
 
     With a ``question``, ``recalled`` holds notes that answer it in ``recall_budget`` tokens (default: the bank's);
     "yesterday" in it is relative to ``now``. Empty if there is nothing to show or the bank is off. The same entries and
-    budget give the same bytes, whatever the question and whoever asks: what is for the ``asker`` alone is ``personal``.
+    budget give the same bytes, whatever the question and the asker; ``personal`` holds the lines for ``asker`` only.
     Raises :class:`InvalidInput` for a negative budget.
     """
     for name, value in (("budget", budget), ("recall_budget", recall_budget)):
@@ -68,14 +68,14 @@ def render(
     max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
     personal = render_personal(bank, asker, bank.personal_tokens, shown=shown, exclude_chat=exclude_chat)
     index, given = recall.IndexCache(bank, asker.person), [shown, personal]
-    without, speakers = index.find_chat(exclude_chat), speakers_of(given)
-    recalled = render_notes(index, question, given, max_note_tokens, speakers=speakers, without=without, now=now)
+    without, people = index.find_chat(exclude_chat), people_of(shown, personal)
+    recalled = render_notes(index, question, given, max_note_tokens, people=people, without=without, now=now)
     return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled, personal)
 
 
-def speakers_of(given: Iterable[Text]) -> frozenset[str]:
-    """Of whom these texts have lines."""
-    return frozenset(line.speaker for text in given for line in text.lines)
+def people_of(shown: PackedBlock, personal: Text) -> People:
+    """The bank's people, whether or not the block has a line of theirs, and the speakers of the personal part."""
+    return People(frozenset((*shown.people, *speakers_of(*personal.lines))), frozenset(shown.trusted))
 
 
 def render_notes(
@@ -84,20 +84,20 @@ def render_notes(
     given: Sequence[Text],
     max_tokens: int,
     *,
-    speakers: Collection[str] = (),
+    people: People = NO_PEOPLE,
     without: int | None = None,
     now: datetime | None = None,
 ) -> Text:
-    """Notes that answer a message in at most ``max_tokens`` tokens and repeat nothing given; empty if nothing does.
+    """Notes that answer a message in at most ``max_tokens`` tokens and repeat nothing given; empty if there are none.
 
-    ``speakers`` are those of whom the prompt has lines already.
-    From turns that memory covers and the index's person may read, never from the chat ``without``, which asks.
+    The notes come from turns that memory covers and the index's viewer may read, never from the asking chat (its id is
+    ``without``). ``people`` are those of the bank.
     """
     if max_tokens <= 0 or not question.strip():
         return EMPTY_TEXT
     lines = [line.text for text in given for line in text.lines]
     notes = recall.find_passages(index, question, max_tokens=max_tokens, given=lines, without=without, now=now)
-    return _notes_text(pack_notes, index, notes.passages, notes.max_tokens, speakers)
+    return _notes_text(index, notes.passages, notes.max_tokens, people)
 
 
 def render_given_notes(
@@ -105,24 +105,27 @@ def render_given_notes(
     places: Sequence[recall.SentencePlace],
     max_tokens: int,
     *,
-    speakers: Collection[str] = (),
+    people: People = NO_PEOPLE,
     without: int | None = None,
 ) -> Text:
-    """Notes that were given before, in the same bytes, as far as they may still be shown and say the same."""
+    """Notes that were given before: the same bytes, except for sentences that were changed or hidden since."""
     passages = recall.given_passages(index, places, without=without)
-    return _notes_text(lay_out_notes, index, passages, max_tokens, speakers)
+    return _notes_text(index, passages, max_tokens, people, chosen=True)
 
 
 def _notes_text(
-    pack: Callable[..., Notes],
     index: recall.IndexCache,
     passages: Sequence[Passage],
     max_tokens: int,
-    speakers: Collection[str],
+    people: People,
+    *,
+    chosen: bool = False,
 ) -> Text:
     keep = partial(index.keep, size=lambda wording: WORDING_BYTES)
     encoding = conf.current().encoding
-    packed = pack(passages, max_tokens, header=NOTES_HEADER, speakers=speakers, encoding=encoding, keep=keep)
+    packed = pack_notes(
+        passages, max_tokens, header=NOTES_HEADER, people=people, encoding=encoding, keep=keep, chosen=chosen
+    )
     return Text(packed.text, packed.tokens, tuple(map(_recalled_line, packed.passages)))
 
 
@@ -157,5 +160,5 @@ def _recall_reason(passage: Passage) -> str:
     return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
 
 
-#: Only pages and the API show it, and words are looked up for it.
+#: Lazy, because only pages and the API show the reason, and it takes a look-up of words.
 _lazy_recall_reason = lazy(_recall_reason, str)

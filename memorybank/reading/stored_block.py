@@ -1,4 +1,4 @@
-"""Read a stored block without some of its lines: those of the chat that asks, or those that are erased."""
+"""Read a stored block without some of its lines, such as the asking chat's own lines or erased ones."""
 
 from collections.abc import Collection
 

@@ -12,12 +12,12 @@ from memorybank.models import Bank, FactOutput, FactSource, Output
 from memorybank.models.chat import OutputQuerySet
 from memorybank.models.fact import FactQuerySet
 
-#: No turn is older, and calendars overflow at their two ends.
+#: No turn is older, and the conversion between time zones overflows at the first and the last date of the calendar.
 FIRST_DAY, LAST_DAY = date(1970, 1, 2), date(9999, 12, 30)
 
 
 def days_between(column: str, since: date | None, until: date | None, tz: tzinfo) -> Q:
-    """Rows whose time ``column`` is on one of these days in the time zone; without a day that end is open."""
+    """A condition: the time ``column`` is between these days, inclusive, in ``tz``; ``None`` leaves an end open."""
     days = Q()
     if since and since >= FIRST_DAY:
         days &= Q(**{f"{column}__gte": datetime.combine(since, time.min, tz)})
@@ -28,9 +28,9 @@ def days_between(column: str, since: date | None, until: date | None, tz: tzinfo
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """Turns by an author (or that quote them), of the chat with a key, of days in the bank's time zone, with metadata.
+    """A filter of turns by author (or person quoted), key of the chat, days in the bank's time zone, and metadata.
 
-    Empty values restrict nothing. ``metadata`` has the names and values that a turn must have.
+    Empty values restrict nothing. A turn must have all names and values of ``metadata``.
     """
 
     author: str = ""
@@ -54,7 +54,7 @@ class TurnFilter:
         return rows
 
     def facts(self, bank: Bank, facts: FactQuerySet) -> FactQuerySet:
-        """Those of ``facts`` that rest on a turn that matches."""
+        """The facts among ``facts`` that rest on a matching turn."""
         leaves = FactOutput.objects.filter(output__in=self.outputs(bank).order_by().values("pk")).values("fact")
         lines = FactSource.objects.filter(source__in=leaves).values("fact")
         return facts.filter(Q(pk__in=leaves) | Q(pk__in=lines))

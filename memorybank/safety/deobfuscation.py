@@ -25,19 +25,19 @@ _LETTERS = str.maketrans("013457", "oieast")
 _WORD = re.compile(r"[^\W\d_]+")
 #: An encoded text of fewer words may be a name or a key.
 MIN_ENCODED_WORDS = 3
-#: English rotated by 13 letters has no function words; turned back, this part of its words is.
+#: English in ROT13 has no function words; once decoded, at least this share of its words are function words.
 MIN_FUNCTION_SHARE = 0.25
 
 
 def normalized_line(text: str) -> str:
-    """``text`` on one line: one form per character, no hidden characters, smuggled ASCII made visible."""
+    """``text`` on one line in Unicode form NFKC, without hidden characters, with smuggled ASCII made visible."""
     text = "".join(chr(ord(c) - _TAG_OFFSET) if 0xE0020 <= ord(c) <= 0xE007E else c for c in text)
     text = unicodedata.normalize("NFKC", strip_joiners(plain(text)))
     return " ".join(text.replace("’", "'").split())
 
 
 def deobfuscate(text: str) -> str:
-    """The text without escapes and markup inside words, followed by its respelt and decoded parts. Linear."""
+    """The text without escapes and markup, followed by respelt copies and decoded parts, one per line. Linear."""
     reversed_runs = [normalized_line(match[::-1]) for match in _BACKWARDS.findall(text)]
     text = _SPACED.sub(lambda match: re.sub(r"\W", "", match[0]), text)
     text = normalized_line(_ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), unescape(text)))
@@ -50,7 +50,7 @@ def deobfuscate(text: str) -> str:
 
 
 def carries_encoded_text(text: str) -> bool:
-    """Whether sentences are written in base64, in single letters, or rotated by 13 letters. Linear."""
+    """Whether the text has sentences in base64, in spaced single letters, or in ROT13. Takes linear time."""
     text = normalized_line(text)
     decoded = (_decoded(match) for match in _ENCODED.findall(text)[:_MAX_ENCODED_RUNS])
     if any(len(_WORD.findall(part)) >= MIN_ENCODED_WORDS for part in decoded):
@@ -63,12 +63,12 @@ def carries_encoded_text(text: str) -> bool:
 
 
 def _function_share(words: Sequence[str]) -> float:
-    """The share of function words; 0 of too few words."""
+    """The share of function words; 0 for ``MIN_ENCODED_WORDS`` words or fewer."""
     return sum(word in FUNCTION_WORDS for word in words) / len(words) if len(words) > MIN_ENCODED_WORDS else 0
 
 
 def _decoded(text: str) -> str:
-    """The text that the base64 encodes; "" if there is none."""
+    """The decoded text; "" if ``text`` is not UTF-8 in base64."""
     try:
         return normalized_line(b64decode(text + "=" * (-len(text) % 4)).decode())
     except ValueError:

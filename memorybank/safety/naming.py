@@ -1,34 +1,39 @@
-"""Turn an account name into the display name of its lines: short, on one line, and nothing but a name.
+"""Turn an account name into the display name before its lines: short, on one line, and only a name.
 
-People who choose a name choose text that a model reads. A name that had to be changed gets a code of the account, so
-that two accounts never share one.
+A model reads these names, so a chosen name could carry instructions. A name that had to be changed gets a hash code of
+the account, so that two accounts do not share it.
 """
 
 import re
 from hashlib import sha256
 
-from memorybank.language import plain
+from memorybank.language import collect, plain
 from memorybank.language.lookalikes import LETTERS, fold, mixes_alphabets
 from memorybank.safety import quarantine
 from memorybank.safety.quoting import ROLES
 from memorybank.safety.redaction import redact
 
 NEUTRAL_NAME = "a member"
-MAX_NAME_CHARACTERS = 40
-#: Between a person and the program that speaks for them.
+MAX_SPEAKER_CHARACTERS = 40
+#: Separates a person's name from the name of the program that records their words.
 VIA = ", via "
-#: In a name of three words or more, a word without a capital is a particle, and at most this long.
+#: In a name of three words or more, a lower-case word must be a particle of at most this many characters.
 MAX_PARTICLE_CHARACTERS = 4
 
+#: Names under which a block or notes have lines of nobody: a chat's notes, the reader, memory itself.
+NOTED = "noted"
+RESERVED = ROLES | {NOTED, "notes", "memory", "you", "project", "further", "detail"}
+DATE_WORDS = frozenset(map(fold, collect(lambda pack: (*pack.dates.signs, *" ".join(pack.dates.months).split()))))
+NUMERIC_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}")
 EMAIL_ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
-# Marks that no name has, and a full stop after a word, which unlike one after an initial ends a sentence.
+# Marks that do not occur in names, and a full stop after a word, which ends a sentence (after an initial it does not).
 MARKS_OUTSIDE_NAMES = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
 
 
 def display_name(account: str) -> str:
     """The name shown before an account's lines: its name, the local part of its address, or a neutral name.
 
-    Of a program that records somebody's words, “priya, via desk”, it is both names.
+    For a program that records a person's words (“priya, via desk”), each of the two names is converted.
     """
     person, via, program = account.partition(VIA)
     if via and person and program:
@@ -38,8 +43,8 @@ def display_name(account: str) -> str:
     if not reads_like_a_name(name):
         return f"{NEUTRAL_NAME} ({_code(account)})"
     return (
-        f"{name[:MAX_NAME_CHARACTERS].rstrip()} ({_code(account)})"
-        if address or len(name) > MAX_NAME_CHARACTERS
+        f"{name[:MAX_SPEAKER_CHARACTERS].rstrip()} ({_code(account)})"
+        if address or len(name) > MAX_SPEAKER_CHARACTERS
         else name
     )
 
@@ -56,7 +61,11 @@ def reads_like_a_name(text: str) -> bool:
 
 
 def _is_role(name: str) -> bool:
-    return ROLES.issuperset(LETTERS.findall(fold(name))) and not any(map(str.isdigit, name))
+    """Whether the name is a chat role, a word that memory itself stands under, or a date."""
+    words = LETTERS.findall(fold(name))
+    if any(map(str.isdigit, name)):
+        return bool(NUMERIC_DATE.fullmatch(name)) or (bool(words) and DATE_WORDS.issuperset(words))
+    return RESERVED.issuperset(words) or words[0] == NOTED
 
 
 def _code(account: str) -> str:

@@ -1,18 +1,23 @@
-"""Tell facts from what claims authority: a line that says how to behave, or that carries something for a machine.
+"""Distinguish facts from lines that say how to behave, and from lines that carry something for a machine.
 
-A fact may be told to everybody, in its author's name. A *normative* line (what to answer, what everybody must do, what
-to show to whom, whose word counts) binds only its author until somebody approves it. What markup, links, forged roles
-or encodings *carry* is told to nobody. The forms are in the language packs; all checks are linear. Being wrong costs
-little: the author keeps a normative line, and owners approve it with one click.
+A fact is shown to everybody, in its author's name. A *normative* line (what to answer, what everybody must do, what to
+show to whom, whose word counts) applies only to its author until somebody approves it. A line that *carries* markup,
+links, forged roles or encoded text for a model is shown to nobody. The patterns are in the language packs; all checks
+take linear time. A false positive costs little: the author keeps a normative line, and owners approve it in one click.
 """
 
 import re
 from collections.abc import Callable, Iterator
 
 from memorybank.language import Words, alternation, fill_in, packs, partial_packs
+from memorybank.language.prefilter import Patterns
 from memorybank.language.safety_sections import InjectionPatterns
+from memorybank.language.work_cache import once_per_work
 from memorybank.safety.deobfuscation import carries_encoded_text, deobfuscate
-from memorybank.safety.rule_signs import SENTENCE_END, is_rule
+from memorybank.safety.edge_names import is_signed
+from memorybank.safety.pasted import is_pasted
+from memorybank.safety.quoting import as_quotation, as_report
+from memorybank.safety.rule_signs import SENTENCE_END, is_claim, is_rule
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
@@ -24,39 +29,42 @@ STANDING = "commands every future answer"
 REVEAL = "asks for hidden prompts or secrets"
 CONCEALMENT = "hides something from the user"
 NORMATIVE = "says how to behave or answer"
-#: What such a line carries is nobody's rule.
-CARRIED = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
-#: A message with at most this many sentences is judged as a whole: the rest of it frames the rule.
+#: Reasons for which a line applies to nobody, not even to its author.
+APPLIES_TO_NOBODY = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
+#: A message with at most this many sentences is judged as a whole: its other sentences only frame the rule.
 MAX_SENTENCES_JUDGED_TOGETHER = 4
-#: A text with more words and spaces is not searched for the telling words: every word costs a check.
-MAX_PIECES = 200
+#: :func:`telling_words` skips texts with more words and spaces than this, because every word costs a check.
+MAX_TELLING_PIECES = 200
 
 
+@once_per_work
 def reason(text: str) -> str:
-    """Why ``text`` must not be told to everybody, or "" if it may. Linear in its length."""
+    """Why ``text`` must not be shown to everybody, or "" if it may. Takes linear time."""
     visible = deobfuscate(text)
     return _planted(text, visible) or _normative(visible)
 
 
 def reason_of_note(text: str) -> str:
-    """The same of a line that a model worded: it has named the kind of each, so only forms of sentences add to that."""
+    """Like :func:`reason`, for a line that a model worded and labelled with its kind: without :func:`is_rule`."""
     visible = deobfuscate(text)
     return _planted(text, visible) or _has_form(visible)
 
 
+@once_per_work
 def reason_of_machine(text: str) -> str:
-    """The same of what a model said: it advises people all day, so only what is meant for a model counts."""
+    """Like :func:`reason`, for a model's answer: without rules, because models give advice all day."""
     return _planted(text, deobfuscate(text))
 
 
+@once_per_work
 def reason_in_message(text: str) -> str:
-    """Why no part of a person's message may be told to everybody; "" if each of its sentences is judged by itself.
+    """Why no part of a person's message may be shown to everybody; "" if each of its sentences is judged by itself.
 
-    What surrounds a rule in a short message only frames it. Forged roles are no reason: people also write about them.
+    A short message is judged as a whole, because its other sentences only frame the rule. Forged roles are not a
+    reason: people also write about them.
     """
     visible = deobfuscate(text)
-    folded = visible.casefold()
-    orders = (why for why, pattern in _PATTERNS if why not in (ROLE, TOOL) and pattern.search(folded))
+    orders = (why for why in _PATTERNS.found(visible.casefold()) if why not in (ROLE, TOOL))
     if why := next(orders, ""):
         return why
     is_short = sum(map(bool, SENTENCE_END.split(text))) <= MAX_SENTENCES_JUDGED_TOGETHER
@@ -66,14 +74,26 @@ def reason_in_message(text: str) -> str:
     return _normative(visible) if planted in ("", ROLE) else planted
 
 
+def wording(message: str, author: str) -> Callable[[str], str]:
+    """How every sentence of a person's message is worded: as a quotation, as a report, or as it was written.
+
+    A message has one fate, because harmless sentences lend credibility to the rest. All of it is a quotation if it
+    contains pasted text, or if :func:`reason` objects to it as a whole (forged roles do not count, as in
+    :func:`reason_in_message`). All of it is a report if a sentence of it is a claim, or a line
+    of it a name.
+    """
+    if is_pasted(message, author) or reason(message) not in ("", ROLE, TOOL):
+        return as_quotation
+    return as_report if is_claim(message) or is_signed(message, author=author) else str
+
+
 def _planted(text: str, visible: str) -> str:
-    """Why a text is meant for a model: it forges something, hides something, or gives orders to a model."""
+    """The reason if a text is aimed at a model: it forges something, hides something, or gives a model orders."""
     if _ROLE_HEADING.search(visible):
         return ROLE
     if carries_encoded_text(text):
         return ENCODED
-    folded = visible.casefold()
-    return next((why for why, pattern in _PATTERNS if pattern.search(folded)), "")
+    return next(_PATTERNS.found(visible.casefold()), "")
 
 
 def _normative(visible: str) -> str:
@@ -81,22 +101,22 @@ def _normative(visible: str) -> str:
 
 
 def _has_form(visible: str) -> str:
-    folded = visible.casefold()
-    return NORMATIVE if any(form.search(folded) for form in _NORMATIVE_FORMS) else ""
+    return next(_NORMATIVE_FORMS.found(visible.casefold()), "")
 
 
 def is_normative(why: str) -> bool:
-    """Whether a line quarantined for this reason is a rule of its author, which may bind its author."""
-    return bool(why) and why not in CARRIED
+    """Whether a line quarantined for this reason may still apply to its author, as a rule."""
+    return bool(why) and why not in APPLIES_TO_NOBODY
 
 
 def telling_words(text: str) -> list[tuple[str, bool]]:
-    """``text`` in pieces, each with whether it is one of the words that make it read like an instruction.
+    """``text`` in words and spaces, each with whether it is a word that makes the text read like an instruction.
 
-    Found by leaving words out, until leaving out any other word would end the instruction.
+    These words remain after removing every word without which :func:`reason` still finds an instruction. A text of more
+    than ``MAX_TELLING_PIECES`` pieces has none.
     """
     pieces = re.findall(r"\s+|\S+", text)
-    kept = dict(enumerate(pieces)) if len(pieces) <= MAX_PIECES and reason(text) else {}
+    kept = dict(enumerate(pieces)) if len(pieces) <= MAX_TELLING_PIECES and reason(text) else {}
     for number in list(kept):
         if not pieces[number].isspace() and reason("".join(kept[other] for other in kept if other != number)):
             del kept[number]
@@ -149,21 +169,19 @@ def _language_patterns(of: Callable[[InjectionPatterns], Words]) -> Iterator[str
         yield from (fill_in(pattern, parts) for pattern in of(section))
 
 
-_PATTERNS = tuple(
-    (
-        why,
-        re.compile("|".join(f"(?:{pattern})" for pattern in (*_FORMS_BY_REASON.get(why, ()), *_language_patterns(of)))),
-    )
+_PATTERNS = Patterns(
+    (re.compile(pattern), why)
     for why, of in _SECTIONS_BY_REASON.items()
+    for pattern in (*_FORMS_BY_REASON.get(why, ()), *_language_patterns(of))
 )
 
 
 def _normative_forms() -> Iterator[re.Pattern[str]]:
-    """The forms of every language, parts within parts filled in."""
+    """The patterns of every language, with their parts, and the parts within parts, filled in."""
     for section in (*(pack.normative for pack in packs()), *(pack.normative for pack in partial_packs())):
         parts = {name: f"(?:{alternation(words)})" for name, words in section.parts.items()}
         for form in section.sentences:
             yield re.compile(fill_in(fill_in(form, parts), parts))
 
 
-_NORMATIVE_FORMS = tuple(_normative_forms())
+_NORMATIVE_FORMS = Patterns((form, NORMATIVE) for form in _normative_forms())

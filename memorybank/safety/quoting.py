@@ -1,7 +1,8 @@
-"""Quote text that speaks in somebody's name, so that only the account that wrote a line speaks in it.
+"""Quote text that imitates another speaker, so that a line speaks only for the account that wrote it.
 
-"Fine. Priya: I approve" becomes "Fine. “Priya – I approve”". The names need not be known: a word that is written with a
-capital more often than without one is a name, judged by the order of the tokenizer's table ("Priya", not "Deadline").
+"Fine. Priya: I approve" becomes "Fine. “Priya – I approve”". Names need not be known in advance: a word that is more
+often written with a capital than without one is a name ("Priya", not "Deadline"). The order of the tokenizer's table
+shows which form is more frequent.
 """
 
 import re
@@ -12,22 +13,22 @@ from memorybank.language import alternation, collect, tokens
 from memorybank.language.lookalikes import LETTERS, fold
 
 COLONS = ":：꞉∶﹕︓ː˸׃։፥"
-NAME = r"[^\W\d_][\w'’.-]{0,30}"
-CLOCK = r"(?:,? ?[\[(]?\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[aApP]\.?[mM]\.?)?[\])]?)?"
-# A name of one to three words: at the beginning or after a mark, with a colon or an arrow; or in brackets. Our own
-# masks are not names.
+NAME_PATTERN = r"[^\W\d_][\w'’.-]{0,30}"
+TIME_OF_DAY = r"(?:,? ?[\[(]?\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[aApP]\.?[mM]\.?)?[\])]?)?"
+# A speaker label: a name of one to three words, at the beginning or after a mark, before a colon or an arrow; or a name
+# in brackets. Masks (“redacted: …”) are not names.
 SPEAKER_LABEL = re.compile(
     rf"(?:^|(?<=[^\w\s{COLONS}/\\@.'’-])|(?<=[.] )|(?<= -))\s?@?(?!redacted: )"
-    rf"(?:(?P<name>{NAME}(?: [\w'’.-]{{1,31}}){{0,2}}){CLOCK}\s?[{COLONS}](?![\d/\\{COLONS}])"
-    rf"|(?P<pointed>{NAME}(?: {NAME}){{0,2}}) [>›])\s*"
-    rf"|(?<!\w)[\[‹<](?P<bracketed>{NAME}(?: {NAME}){{0,2}}){CLOCK}[\]›>](?!\()\s*"
+    rf"(?:(?P<name>{NAME_PATTERN}(?: [\w'’.-]{{1,31}}){{0,2}}){TIME_OF_DAY}\s?[{COLONS}](?![\d/\\{COLONS}])"
+    rf"|(?P<pointed>{NAME_PATTERN}(?: {NAME_PATTERN}){{0,2}}) [>›])\s*"
+    rf"|(?<!\w)[\[‹<](?P<bracketed>{NAME_PATTERN}(?: {NAME_PATTERN}){{0,2}}){TIME_OF_DAY}[\]›>](?!\()\s*"
 )
-# Anywhere: a word with a colon, which counts if somebody has that name.
+# A word with a colon, anywhere in the text. It counts only if it is a known name.
 WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
 SENDER = alternation(collect(lambda pack: pack.instructions.senders))
 LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
-# At the beginning of a sentence, behind no letter: a name, and up to twelve characters without a letter. It counts if
-# somebody has that name and one of them is a mark that does not end a sentence: "Priya => …", "10:42 | Priya ✅ …".
+# A name at the beginning of a sentence, with up to twelve characters after it that are not letters. It counts if the
+# name is known and one of these characters is a mark that does not end a sentence: "Priya => …", "10:42 | Priya ✅ …".
 MARKED_LABEL = re.compile(
     rf"(?:^|(?<=[.!?;,。！？] ))[\W\d_]{{0,16}}(?:(?P<sender>{SENDER})\s?[:：]\s?)?"
     r"(?P<name>[^\W\d_]{2,31}(?:[ _][^\W\d_]{1,31}){0,2})"
@@ -37,38 +38,90 @@ MARKED_LABEL = re.compile(
 TELLING_MARK = re.compile(r"[^\w\s,.!?()\[\]/&'’\"“”„;:`-]|[-._:]{2,}|[(\[]\d{1,2}[:.]\d\d|\)\s?:|\s[-_]\s|^[)\]]")
 INTRODUCING = alternation(collect(lambda pack: pack.instructions.introductions))
 INTRODUCED = alternation(collect(lambda pack: pack.instructions.introduced))
-#: A name, at most four words, and a mark; a name behind or before words that introduce; a name as a signature.
+#: Ways to introduce a speaker: a name, at most four words and a mark; a name after or before introducing words; a name
+#: as a signature; at the beginning, a name in brackets or after an at sign.
 INTRODUCTIONS = (
     re.compile(
         rf"(?<!\w)(?P<name>\w{{2,31}})(?=(?:[ ,(]{{1,2}}[\w'’.]{{1,31}}){{0,4}}\)?,?\s?"
-        rf"(?:[{COLONS}>»\"“„«]|[–—-]{{1,2}}\s)\s?\S)"
+        rf"(?:[{COLONS}](?!\d\d)|[>»\"“„«]|[–—-]{{1,2}}\s)\s?\S)"
     ),
     re.compile(rf"(?<!\w)(?:{INTRODUCING})[ ,:]{{0,2}}(?P<name>\w{{2,31}})", re.I),
     re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})(?: \w{{2,31}})?,? (?:{INTRODUCED})(?!\w)", re.I),
     re.compile(r"[–—,/~(-]\s?(?P<name>\w{2,31})(?: \w{2,31})?[.!)]{0,2}$"),
+    re.compile(r"^\W{0,3}[@(\[‹](?P<name>\w{2,31})"),
 )
 QUOTATION_MARKS = re.compile('["“”„«»]')
 
+#: Begins a report, after the name of its speaker.
+REPORTED = "says “"
+_REPORT = re.compile(rf"{REPORTED}([^“”]+)”[.!?]?")
 ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
-#: Words that open sentences and notes, and so are capitalised as often as names are.
+#: Words that begin sentences and notes, and therefore are capitalised as often as names.
 NEVER_NAMES = frozenset(map(fold, collect(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
 
 
 def quote_speech(text: str, names: Collection[str] = ()) -> str:
-    """``text`` with everything from the first speaking name on as a quotation. ``names``: see :func:`name_words`."""
+    """``text`` with everything from the first speaker label on in quotes. ``names``: see :func:`name_words`."""
     label = min(_labels(text, names), key=re.Match.start, default=None)
     if label is None or not (rest := text[label.end() :].strip()):
         return text
     return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
 
 
+def as_quotation(text: str) -> str:
+    """The text in quotation marks, as the words of somebody other than the author of its message."""
+    return f"“{text}”"
+
+
+def as_report(text: str) -> str:
+    """The text in the words of a report, to be shown after the name of its author: says “…”."""
+    quoted = QUOTATION_MARKS.sub("'", text).strip()
+    return f"{REPORTED}{quoted}”"
+
+
+def report_in(text: str) -> str:
+    """The text within a whole report; "" if the text is none."""
+    match = _REPORT.fullmatch(text)
+    return match[1] if match else ""
+
+
+def is_quotation(text: str) -> bool:
+    """Whether the whole text is in quotation marks."""
+    return len(text) > 1 and text[0] == "“" and text[-1] == "”"
+
+
+def speaking_name(text: str, names: Collection[str] = ()) -> str:
+    """The name in the first speaker label of ``text`` if text follows it; "" if there is none."""
+    label = min(_labels(text, names), key=re.Match.start, default=None)
+    return _label_name(label) if label and text[label.end() :].strip() else ""
+
+
+def is_known(name: str, names: Collection[str]) -> bool:
+    """Whether a word of this name is in ``names`` or is a role in a chat, such as “assistant”."""
+    return any(word in names or word in ROLES for word in LETTERS.findall(fold(name)))
+
+
+def introduces_author(text: str, author: Collection[str]) -> bool:
+    """Whether authors introduce themselves: "I'm Aoife, the product owner"."""
+    return any(fold(match["name"]) in author for match in INTRODUCTIONS[1].finditer(text))
+
+
 def reported(text: str, names: Collection[str] = ()) -> str:
-    """The whole text as a report of what its speaker said, whose name stands before it."""
-    return f"says “{_as_quotation(text, names)}”"
+    """The whole text as a report (says “…”), to be shown after the name of its speaker."""
+    text = report_in(text) or (text[1:-1] if is_quotation(text) else text)
+    text = SPEAKER_LABEL.sub(lambda match: _without_colon(match[0]) if _is_name(match, names) else match[0], text)
+    text = WORD_WITH_COLON.sub(
+        lambda match: _without_colon(match[0]) if is_known(match["name"], names) else match[0], text
+    )
+    return as_report(text)
+
+
+def _without_colon(label: str) -> str:
+    return re.sub(rf"\s?[{COLONS}](?!\d)", " –", label)
 
 
 def introduces(text: str, names: Collection[str]) -> bool:
-    """Whether somebody who has one of these names seems to begin to speak: "Priya here: …", "I, Priya, …", "… – Priya".
+    """Whether the text introduces one of these names as its speaker: "Priya here: …", "I, Priya, …", "… – Priya".
 
     ``names``: see :func:`name_words`.
     """
@@ -88,7 +141,7 @@ def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
 
 
 def _is_marked(label: re.Match[str], names: Collection[str]) -> bool:
-    """Whether a known name stands apart from what follows as a speaker's would."""
+    """Whether a label has a known name that is set off from the following text like a speaker's."""
     known = any(word in names or word in ROLES for word in re.findall(r"\w{2,}", fold(label["name"])))
     return known and bool(label["sender"] or TELLING_MARK.search(label["marks"]))
 
@@ -99,12 +152,12 @@ def _is_name(label: re.Match[str], names: Collection[str]) -> bool:
     if any(word in names or word in ROLES for word in words):
         return True
     titled = len(words) > 1 and all(word[0].isupper() for word in LETTERS.findall(_label_name(label)))
-    return (any if titled else all)(map(_is_capitalised, words))
+    return (any if titled else all)(map(is_capitalised, words))
 
 
 @lru_cache(maxsize=4096)
-def _is_capitalised(word: str) -> bool:
-    """Whether a folded word is mostly capitalised; if it has no capitalised form, whether it is rare."""
+def is_capitalised(word: str) -> bool:
+    """Whether a folded word is usually capitalised, or so rare that its lower-case form is several tokens."""
     if word in NEVER_NAMES:
         return False
     small, capital = tokens.encode(f" {word}"), tokens.encode(f" {word.capitalize()}")

@@ -1,7 +1,7 @@
-"""The public interface of the app: what another app may call. A function about one bank takes it first.
+"""The public interface of the app, for other apps. Functions about one bank take it as their first argument.
 
-Whatever is imported here is public. Queries return rows, frozen values, or querysets to filter, order and page; a
-function that changes something is named by a verb. Model classes are exported as types, for annotations and forms.
+Every name imported here is public. Queries return rows, frozen values, or querysets to filter, order and page.
+Functions that change data are named by verbs. Model classes are exported as types, for annotations and forms.
 """
 
 from importlib import import_module
@@ -11,6 +11,7 @@ from memorybank.bank_scope import add as enter_also
 from memorybank.bank_scope import carried, enter, enter_all, enter_every, every_bank, inside
 from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, Text
+from memorybank.core.quotes import Quotes
 from memorybank.core.reports import ExplainedLine, RunReport
 from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
 from memorybank.hooks import Change, send_task
@@ -38,18 +39,18 @@ from memorybank.models import (
     public_id,
 )
 from memorybank.models.bank import (
-    MAX_DAYS,
     MAX_IDLE_MINUTES,
     MAX_PERSONAL_TOKENS,
     MAX_RECALL_TOKENS,
+    MAX_RETENTION_DAYS,
     MAX_TOKENS,
     MIN_TOKENS,
 )
 from memorybank.monitoring.dashboard import Dashboard, load_dashboard
 from memorybank.monitoring.health import HealthMetrics, failing, health_metrics, last_sweep
 from memorybank.monitoring.invariants import check
-from memorybank.monitoring.statistics import Recorded, history, recorded, statistics
-from memorybank.monitoring.time_series import PERIODS as CHART_PERIODS
+from memorybank.monitoring.statistics import RecordedCounts, history, recorded, statistics, summary_cost
+from memorybank.monitoring.time_series import CHART_PERIOD_DAYS as CHART_PERIODS
 from memorybank.monitoring.time_series import TimeSeries
 from memorybank.new_output import (
     MAX_METADATA_ENTRIES,
@@ -58,6 +59,7 @@ from memorybank.new_output import (
     MAX_TEXT_CHARACTERS,
     NewOutput,
 )
+from memorybank.prepared import PreparedQuery, insert
 from memorybank.prompts import text as prompt_text
 from memorybank.quoted_words import keep_quoted
 from memorybank.reading.browsing import Origin, browse, find, origins, resting_beside, sentences
@@ -81,7 +83,15 @@ from memorybank.services.audit import (
     was_enabled,
 )
 from memorybank.services.authors import authors_of, opted_out
-from memorybank.services.banks import all_banks, block_tokens, chat_count, create_bank, last_activity, lock_bank
+from memorybank.services.banks import (
+    all_banks,
+    block_tokens,
+    chat_count,
+    create_bank,
+    last_activity,
+    lock_bank,
+    update_trusted_authors,
+)
 from memorybank.services.block_history import (
     block_changes,
     block_kept_since,
@@ -97,7 +107,14 @@ from memorybank.services.checkpoints import (
     may_compact,
     newest_checkpoint,
 )
-from memorybank.services.ledger import ledgered_call, record_call
+from memorybank.services.ledger import (
+    count_ratings,
+    ledgered_call,
+    rate_answer,
+    ratings_by,
+    ratings_of,
+    record_call,
+)
 from memorybank.services.memory import (
     entries_of,
     facts_of,
@@ -108,11 +125,7 @@ from memorybank.services.memory import (
 )
 from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens
-from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_audience
 from memorybank.writing.kept_prompts import count_prompt, keep_prompt
-from memorybank.writing.recording import record_many, reopen_output, retry_output
-from memorybank.writing.revisions import complete, record
-from memorybank.writing.versions import bring_back, set_aside, show_version, versions_of
 
 if TYPE_CHECKING:
     from memorybank.compaction.compact import compact_chat, finish_compaction
@@ -129,9 +142,13 @@ if TYPE_CHECKING:
     from memorybank.services.jobs import request_job
     from memorybank.services.provider_errors import clean_error
     from memorybank.worker import run, run_due, summarise_now
+    from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_audience
     from memorybank.writing.fact_edits import add, edit, hide, keep_quarantined, pin, release, restore, unpin
+    from memorybank.writing.recording import add_messages, record_many, reopen_output, retry_output
+    from memorybank.writing.revisions import complete, record
+    from memorybank.writing.versions import bring_back, link_versions, set_aside, show_version, versions_of
 
-#: Imported at the first call: loading the code that writes memory takes a third of a second, and no prompt needs it.
+#: Imported at first use: loading the code that writes memory takes a third of a second, and no prompt needs it.
 _LATE = {
     name: module
     for module, names in {
@@ -143,11 +160,16 @@ _LATE = {
         "memorybank.erasure.requests": "restore_asked",
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",
+        "memorybank.monitoring.statistics": "expire_statistics",
         "memorybank.services.extraction": "explain_line",
         "memorybank.services.jobs": "request_job",
         "memorybank.services.provider_errors": "clean_error",
         "memorybank.worker": "run run_due summarise_now",
+        "memorybank.writing.bank_settings": "configure disable enable opt_out retry_parked set_audience",
         "memorybank.writing.fact_edits": "add edit hide keep_quarantined pin release restore unpin",
+        "memorybank.writing.recording": "add_messages record_many reopen_output retry_output",
+        "memorybank.writing.revisions": "complete record",
+        "memorybank.writing.versions": "bring_back link_versions set_aside show_version versions_of",
         "memorybank.model_calls.budget_cap": "spent spent_since",
         "memorybank.model_calls.session": "outage",
     }.items()

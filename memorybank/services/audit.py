@@ -1,4 +1,4 @@
-"""The audit log of a bank, and its receipts, erasure requests and jobs."""
+"""Queries of a bank's audit log, erasure receipts, erasure requests and jobs."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
 
 Action = Event.Action
-#: Earlier lines of the block are not kept beyond these.
+#: These actions may remove lines from the block's history.
 ERASING_ACTIONS = (Action.ERASE, Action.PRIVATE, Action.OPT_OUT)
-#: What people decide about single facts.
+#: Actions of people on single facts.
 FACT_ACTIONS = (
     *(Action.ADD, Action.EDIT, Action.PIN, Action.UNPIN),
     *(Action.HIDE, Action.SHOW, Action.RELEASE, Action.KEEP),
@@ -23,19 +23,19 @@ def events_of(bank: Bank) -> QuerySet[Event]:
 
 
 def events_of_fact(bank: Bank, fact: int) -> list[Event]:
-    """What people did with a fact, oldest first."""
+    """The actions of people on a fact, oldest first."""
     events = events_of(bank).filter(action__in=FACT_ACTIONS).order_by("pk")
     return [event for event in events.iterator() if fact in (*event.detail.get("facts", ()), event.detail.get("fact"))]
 
 
 def was_enabled(bank: Bank, moment: datetime) -> bool:
-    """Whether memory was on at a moment, according to the audit log."""
+    """Whether memory was on at a given time, according to the audit log."""
     switched = events_of(bank).filter(at__lte=moment, action__in=(Action.ENABLE, Action.DISABLE))
     return switched.order_by("-at", "-pk").values_list("action", flat=True).first() == Action.ENABLE
 
 
 def erased_since(bank: Bank, moment: datetime) -> bool:
-    """Whether something was erased or made private since, so that lines of earlier blocks may be missing."""
+    """Whether an erasure, an opt-out or a change to private followed, so that the block's history may lack lines."""
     return events_of(bank).filter(at__gt=moment, action__in=ERASING_ACTIONS).exists()
 
 
@@ -50,7 +50,7 @@ def erasures_of(bank: Bank) -> QuerySet[Erasure]:
 
 
 def erasure_requests_of(bank: Bank) -> QuerySet[ErasureRequest]:
-    """What people asked in chats to have erased, newest first."""
+    """The erasure requests that people made in chats, newest first."""
     return bank.erasure_requests.all()
 
 

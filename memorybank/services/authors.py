@@ -9,7 +9,7 @@ from memorybank.models import Bank, OptOut, Output
 
 
 def authors_of(bank: Bank, chats: QuerySet[Any]) -> QuerySet[Any, Any]:
-    """Each author in ``chats`` with ``turns``, ``first_at``, ``last_at`` and ``first``, the id of their first turn."""
+    """A row per author in ``chats``: ``turns`` (count), ``first_at``, ``last_at``, ``first`` (id of the first turn)."""
     turns = Output.objects.filter(chat__bank=bank, chat__in=chats)
     rows = turns.remembered().exclude(author="").order_by().values("author")
     counted = rows.annotate(turns=Count("pk"), first=Min("pk"), first_at=Min("created_at"), last_at=Max("created_at"))
@@ -17,5 +17,5 @@ def authors_of(bank: Bank, chats: QuerySet[Any]) -> QuerySet[Any, Any]:
 
 
 def opted_out(bank: Bank, names: Collection[str]) -> set[str]:
-    """Those of ``names`` whose turns memory does not use."""
+    """The authors among ``names`` who have opted out, so that memory does not use their turns."""
     return set(OptOut.objects.filter(bank=bank, author__in=names, until=None).values_list("author", flat=True))

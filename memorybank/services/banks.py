@@ -1,4 +1,4 @@
-"""Create, delete and list banks as rows, for the projects of the outer application."""
+"""Create, delete, list and lock the rows of banks, for the projects of the outer application."""
 
 from collections.abc import Collection
 
@@ -6,6 +6,7 @@ from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 
 from memorybank import bank_scope
 from memorybank.models import Bank, Chat, StoredBlock
+from memorybank.models.bank import LONG_DUE
 
 
 def all_banks() -> QuerySet[Bank]:
@@ -14,7 +15,7 @@ def all_banks() -> QuerySet[Bank]:
 
 
 def create_bank() -> Bank:
-    """A new bank, switched off, and entered."""
+    """Create a bank with memory switched off, and enter it."""
     with bank_scope.every_bank():
         bank = Bank.objects.create()
     bank_scope.add(bank.pk)
@@ -22,27 +23,33 @@ def create_bank() -> Bank:
 
 
 def lock_bank(bank: Bank) -> None:
-    """Lock a bank's row until the caller's transaction ends, so that nothing is recorded there meanwhile."""
+    """Lock a bank's row until the caller's transaction ends, so that no turn is recorded meanwhile."""
     Bank.objects.lock(bank.pk)
 
 
+def update_trusted_authors(ids: Collection[int]) -> None:
+    """Have the blocks of these banks rendered again, because other authors are trusted now."""
+    for bank_id in ids:
+        Bank.objects.touch(bank_id, compress_at=LONG_DUE)
+
+
 def delete_banks(ids: Collection[int]) -> tuple[int, dict[str, int]]:
-    """Delete banks with everything they hold and the rows of other apps that refer to them; Django's counts."""
+    """Delete banks with their rows and the rows of other apps that refer to them; return Django's counts."""
     return Bank.objects.filter(pk__in=ids).delete()
 
 
 def block_tokens(bank: str) -> Subquery:
-    """Tokens of the stored block, to annotate rows that refer to their bank by the column ``bank``."""
+    """A subquery of the stored block's tokens, for rows whose column ``bank`` is the bank's id."""
     return StoredBlock.current_tokens(bank)
 
 
 def chat_count(bank: str) -> Subquery:
-    """The chats that are for everybody, to annotate rows whose bank's id is the column ``bank``."""
+    """A subquery of the number of non-private chats with turns, for rows whose column ``bank`` is the bank's id."""
     return Subquery(_public_chats(bank).order_by().values("bank").annotate(n=Count("pk")).values("n"))
 
 
 def last_activity(bank: str) -> Subquery:
-    """When somebody last wrote in a chat that is for everybody, to annotate rows in the same way."""
+    """A subquery of the newest turn's time in non-private chats, for rows whose column ``bank`` is the bank's id."""
     return Subquery(_public_chats(bank).order_by().values("bank").annotate(at=Max("last_output_at")).values("at"))
 
 

@@ -1,4 +1,4 @@
-"""The history of a bank's block: what it said at a moment, and when it changed."""
+"""The history of a bank's block: its lines at a given time, and the times of its changes."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -11,17 +11,17 @@ from memorybank.models.block import BlockLineVersionQuerySet
 
 
 def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
-    """What the block said at a moment, in its order."""
+    """The lines of the block at a given time, in block order."""
     return BlockLineVersion.objects.at(bank, moment)
 
 
 def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineVersionQuerySet:
-    """The lines added or removed at these moments."""
+    """The lines that were added or removed at exactly these times."""
     return BlockLineVersion.objects.filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
 
 
 def block_changes(bank: Bank, most: int) -> list[datetime]:
-    """The latest moments at which lines were added or removed, newest first."""
+    """The latest times at which lines were added or removed, at most ``most``, newest first."""
     lines = BlockLineVersion.objects.filter(bank=bank)
     added = lines.order_by("-since").values_list("since", flat=True).distinct()[:most]
     removed = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:most]
@@ -29,12 +29,12 @@ def block_changes(bank: Bank, most: int) -> list[datetime]:
 
 
 def block_known_from(bank: Bank) -> datetime | None:
-    """When the oldest known line was added; None if none is known."""
+    """The time at which the oldest known line was added; None if no line is known."""
     first: datetime | None = BlockLineVersion.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
     return first
 
 
 @at_present
 def block_kept_since(bank: Bank, *, now: datetime = PRESENT) -> datetime | None:
-    """Since when everything the block said is known, except what was erased; None: nothing is known yet."""
+    """The time since which the history is complete, apart from erased lines; None if there is no history yet."""
     return BlockLineVersion.objects.kept_since(bank, now)

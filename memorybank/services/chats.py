@@ -1,4 +1,4 @@
-"""Chats as rows: list, create, rename and search them. Their turns are in ``outputs``."""
+"""List, create, rename and search the rows of chats. For their turns, see ``outputs``."""
 
 from collections.abc import Collection
 from functools import reduce
@@ -15,12 +15,12 @@ MAX_SEARCH_WORDS = 8
 
 
 def chats_of(bank: Bank) -> ChatQuerySet:
-    """All chats of a bank, also private ones: for their owners, who know of whom they ask."""
+    """All chats of a bank, including private ones: the caller has to check who may see them."""
     return bank.chats.all()
 
 
 def create_chat(bank: Bank, *, key: str, private: bool | None = None, readers: Collection[str] = ()) -> Chat:
-    """A chat without turns, for everybody or, if it is private (default: as the bank says), for these people."""
+    """Create a chat without turns; only ``readers`` may read it if it is private (default: the bank's setting)."""
     private = bank.new_chats_private if private is None else private
     with transaction.atomic():
         chat = Chat.objects.create(bank=bank, key=key, private=private)
@@ -30,7 +30,7 @@ def create_chat(bank: Bank, *, key: str, private: bool | None = None, readers: C
 
 
 def readers_of(chat: Chat) -> set[str] | None:
-    """The people whom a private chat is for; None: it is for everybody."""
+    """The people who may read a private chat; None if the chat is not private."""
     return set(chat.readers.values_list("person", flat=True)) if chat.private else None
 
 
@@ -40,9 +40,9 @@ def rename_chat(bank: Bank, *, chat_key: str, title: str) -> None:
 
 
 def containing_words(words: str, *, chat: str = "chat") -> Q:
-    """A condition on rows that refer to a chat by the column ``chat``: each word occurs in its title or in a turn.
+    """A condition for rows with a foreign key ``chat``: each word occurs in the chat's title or in one of its turns.
 
-    Part of a word is enough; without words, all match.
+    Parts of words match, too. Without words, all rows match.
     """
     wanted = words.replace("\x00", "").split()[:MAX_SEARCH_WORDS]
     return reduce(Q.__and__, (_containing_word(word, chat) for word in wanted), Q())

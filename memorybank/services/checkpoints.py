@@ -1,4 +1,4 @@
-"""Checkpoints as rows: what replaces a chat's earlier turns in its prompt, and the progress of a compaction."""
+"""Queries of checkpoints, which replace a chat's earlier turns in its prompt, and of a compaction's progress."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -10,12 +10,12 @@ from memorybank.models import Chat, Checkpoint, Compaction
 
 
 def newest_checkpoint(chat: Chat, *, before: int | None = None) -> Checkpoint | None:
-    """The checkpoint in a chat's prompt; with ``before`` (an output's id) as it was for that turn."""
+    """The checkpoint in a chat's prompt; with ``before`` (an output's id), the one in that turn's prompt."""
     return Checkpoint.objects.newest(chat.pk, before)
 
 
 def checkpoints_after(chat: Chat, sequences: Collection[int]) -> dict[int, Checkpoint]:
-    """The checkpoints that end with one of these turns, by that turn; ``is_over`` if a later one has replaced it."""
+    """The checkpoints whose last turn is in ``sequences``, by that turn; ``is_over`` is true if a later one exists."""
     own = chat.checkpoints.all()
     later = own.filter(through__gt=OuterRef("through"))
     return {
@@ -25,7 +25,7 @@ def checkpoints_after(chat: Chat, sequences: Collection[int]) -> dict[int, Check
 
 
 def compaction_of(chat: Chat) -> Compaction | None:
-    """The progress of a chat's compaction, or how the last one ended; None: there was none."""
+    """The progress or the outcome of a chat's latest compaction; None if the chat was never compacted."""
     return Compaction.objects.filter(chat=chat).first()
 
 
@@ -36,5 +36,5 @@ def is_compacting(chat: Chat, *, now: datetime = PRESENT) -> bool:
 
 @at_present
 def may_compact(chat: Chat, *, now: datetime = PRESENT) -> bool:
-    """Whether to start a compaction unasked: not for a while after one has failed."""
+    """Whether a compaction may start automatically: not before ``retry_at`` after a failed one."""
     return Compaction.objects.may_begin(chat.pk, now)

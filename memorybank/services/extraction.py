@@ -1,4 +1,4 @@
-"""Explain how extraction judges a sentence."""
+"""Explain why extraction keeps or drops a sentence."""
 
 from datetime import datetime
 
@@ -10,5 +10,5 @@ from memorybank.core.reports import ExplainedLine
 
 @at_present
 def explain_line(text: str, *, assistant: bool = False, now: datetime = PRESENT) -> list[ExplainedLine]:
-    """Why extraction would keep each sentence of ``text``, or not, as if it were a separate message."""
+    """For each sentence of ``text``, why extraction would keep or drop it if it were a separate message."""
     return list(explaining.explain(text, assistant=assistant, at=now, encoding=conf.current().encoding))

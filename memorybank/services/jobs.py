@@ -1,4 +1,4 @@
-"""Request a job, and tell a worker at once, so that nobody waits for the next sweep."""
+"""Request a job and notify a worker at once, instead of waiting for the next sweep."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -13,9 +13,10 @@ from memorybank.writing import jobs
 def request_job(
     bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime = PRESENT
 ) -> Job:
-    """Make the workers do something at once, for all ``chats`` (ids) or these; the job reports the progress.
+    """Request a job of this kind for the chats with the ids ``chats`` (default: all), and return it.
 
-    An open job of the same kind takes the new work as well. Raises :class:`InvalidInput` if it cannot be done.
+    The job reports its progress. If a job of the same kind is open, it gets the new work and is returned. Raises
+    :class:`InvalidInput` if memory is off, or for a rebuild if the monthly cap is reached.
     """
     job = jobs.request_job(bank, kind, chats=chats, actor=actor, now=now)
     hooks.send_task("memorybank.tasks.work")

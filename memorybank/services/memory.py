@@ -1,4 +1,4 @@
-"""Facts and entries of a bank as rows."""
+"""Querysets of a bank's facts and entries."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from memorybank.models.entry import EntryQuerySet
 
 
 def facts_of(bank: Bank) -> FactQuerySet:
-    """All facts of a bank, whatever their state; ``browse`` has those that people may see."""
+    """All facts of a bank in any state; ``browse`` returns only the facts that people may see."""
     return bank.facts.all()
 
 
@@ -19,25 +19,25 @@ def entries_of(bank: Bank, *, viewer: str = NOBODY) -> EntryQuerySet:
 
 
 def stale_entries(bank: Bank) -> int:
-    """How many leaves and digests wait to be rebuilt."""
+    """The number of leaves and digests that wait to be rebuilt."""
     return bank.entries.filter(stale=True).count()
 
 
 def restated_facts(bank: Bank, facts: Collection[int]) -> set[int]:
-    """The leaf facts that the digest lines among ``facts`` rest on."""
+    """The ids of the leaf facts from which the digest lines among ``facts`` were written."""
     sources = FactSource.objects.filter(fact__in=facts, fact__bank=bank)
     return set(sources.values_list("source_id", flat=True))
 
 
 def preferences_of(bank: Bank, author: str, *, viewer: str = NOBODY) -> FactQuerySet:
-    """Lines of ``author`` that bind only them, because they say how to behave and no owner approved them.
+    """The rules for the assistant that bind only their ``author``, because no owner has approved them.
 
-    Of private chats only those that ``viewer`` may read. ``author`` is the author of outputs.
+    Includes facts of private chats only if ``viewer`` may read the chat. ``author`` is the value in ``Output.author``.
     """
     return bank.facts.preferences_of(author, viewer=viewer)
 
 
 def restricted_facts(bank: Bank, facts: Collection[int]) -> set[int]:
-    """Those of ``facts`` that are hidden, edited or quarantined: not everybody may read what they said."""
+    """The ids of ``facts`` that are hidden, edited or quarantined: not everybody may read their original text."""
     restricted = facts_of(bank).filter(Q(hidden=True) | ~Q(quarantine="") | ~Q(original=""), pk__in=facts)
     return set(restricted.values_list("pk", flat=True))

@@ -5,5 +5,5 @@ from memorybank.language import tokens
 
 
 def count_tokens(text: str) -> int:
-    """Tokens of ``text`` in the encoding that budgets are counted in."""
+    """The number of tokens in ``text``, in the configured encoding, which budgets use, too."""
     return tokens.count(text, conf.current().encoding)

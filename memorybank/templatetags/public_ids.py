@@ -1,4 +1,4 @@
-"""Public ids in templates."""
+"""The template filter ``public_id``."""
 
 from django import template
 

@@ -13,12 +13,14 @@ from django.utils.translation import gettext as _
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
+from memorybank.erasure import cascade
 from memorybank.exceptions import DisclosureRequired, InvalidInput
-from memorybank.indexing import block_writer
+from memorybank.indexing import block_writer, remask
 from memorybank.models import Bank, Chat, ChatReader, Event, OptOut, Output, SearchDocument
 from memorybank.models.bank import LONG_DUE
 from memorybank.models.chat import OutputQuerySet
 from memorybank.new_output import storable
+from memorybank.quoted_words import mark_quotes
 
 MAX_FOCUS_CHARACTERS = 1000
 RETENTION_SETTINGS = ("keep_turns_days", "keep_memory_days")
@@ -37,7 +39,7 @@ def enable(
 ) -> None:
     """Switch memory on: from now on, or with ``history`` also for the turns that memory has left out so far.
 
-    Somebody must have accepted the disclosure, now or earlier; who did and when is stored.
+    Raises :class:`DisclosureRequired` unless the disclosure is accepted now or was before; person and time are stored.
     """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -72,7 +74,7 @@ def _include_history(bank: Bank, before: OutputQuerySet) -> int:
 
 @at_present
 def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
-    """Switch memory off: nothing is summarised or shown. What is stored stays for when it is on again."""
+    """Switch memory off: nothing is summarised or shown. Stored memory is kept and used again once memory is on."""
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         if row.enabled:
@@ -86,7 +88,7 @@ def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
 
 @at_present
 def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any) -> None:
-    """Change settings. :class:`InvalidInput` names the field and the limit; then nothing is changed."""
+    """Change settings. Raises :class:`InvalidInput`, which names field and limit, and then changes nothing."""
     unknown = set(changes) - set(CONFIGURABLE_FIELDS)
     if unknown:
         raise InvalidInput(f"{', '.join(sorted(unknown))}: no such setting.")
@@ -105,8 +107,6 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
             if not REINDEXING_SETTINGS.isdisjoint(changed):
                 _reset_index(row)
             if changed.get("redact_personal"):
-                from memorybank.indexing import remask  # a third of a second, to load, which no other page needs
-
                 remask.mask_all(row)
             was = {name: before[name] for name in changed}
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed), before=was, after=changed)
@@ -125,14 +125,12 @@ def set_audience(
     dry_run: bool = False,
     now: datetime = PRESENT,
 ) -> Counter[str]:
-    """Say whom a chat's memory is for: everybody in the project (None), or these persons; without any, nobody.
+    """Set who may read a chat's memory: everybody in the project (``None``), these persons, or nobody (an empty list).
 
-    What others may no longer read leaves every prompt at once. What people decided on its facts stays, unless nobody
-    may read them: then nothing is remembered. The chat's turns stay in any case. Returns the counts of what was
+    Facts that others may no longer read leave every prompt at once. People's decisions on the chat's facts stay, unless
+    nobody may read them: then its memory is deleted. The chat's turns stay in any case. Returns the counts of what was
     deleted; with ``dry_run`` nothing changes.
     """
-    from memorybank.erasure import cascade
-
     people, counts, words = set(readers or ()), Counter[str](), cascade.TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -144,7 +142,7 @@ def set_audience(
             ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for person in people - before)
             chat.save(update_fields=["private"])
             facts = set[int]()
-            # Only memory for one person is made from answers that quote what is private.
+            # Only a chat with one reader makes memory from answers that quote private memory.
             if len(before) == 1 and people != before and chat.outputs.filter(quotes_private=True).exists():
                 cascade.remove_quotes(row, chat, words, counts)
             if chat.private and not people:
@@ -154,8 +152,11 @@ def set_audience(
             else:
                 cascade.attach_chat(row, chat, counts)
             if was_public:
-                cascade.remove_from_blocks(row, counts, facts=facts, outputs={chat.pk: {}}, chats=[chat.key], now=now)
-            else:  # nothing of it is in a block; work that is under way writes nothing
+                quoting = mark_quotes(row, chat)
+                facts |= cascade.remove_outputs(row, quoting, words, counts)
+                outputs = {chat.pk: {}, **quoting}
+                cascade.remove_from_blocks(row, counts, facts=facts, outputs=outputs, chats=[chat.key], now=now)
+            else:  # no block has its lines; the new epoch stops summaries in progress from writing
                 Bank.objects.touch(row.pk, epoch=F("epoch") + 1, compress_at=LONG_DUE)
         action = Event.Action.PUBLIC if readers is None else Event.Action.PRIVATE
         log(row, actor, action, now, chat=chat.pk, **({"readers": len(people)} if people else {}))
@@ -171,8 +172,6 @@ def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datet
     """
     if not author:
         raise InvalidInput("author: must not be empty.")
-    from memorybank.erasure import cascade
-
     counts, words = Counter[str](), cascade.TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)

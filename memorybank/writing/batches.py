@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memorybank import conf
-from memorybank.models import Chat, Entry, Fact, Output
+from memorybank.models import STAND_IN_METHOD, Chat, Entry, Fact, Output
 
-#: New turns that one summary reads; the rest is due again at once.
+#: Characters of new turns that one summary reads; the rest is due again at once.
 MAX_BATCH_CHARACTERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one summary covers: the outputs after the watermark, and the live leaf they extend, if any."""
+    """The input of one summary: the outputs after the watermark, and the live leaf they extend, if any."""
 
     outputs: list[Output]
     through: int
@@ -23,13 +23,17 @@ class Batch:
 
 
 def next_batch(chat: Chat) -> Batch:
-    """The pending turns, with the facts of the newest leaf if it is live. A stale leaf comes first."""
-    if chat.stale and (stale := chat.entries.filter(stale=True).order_by("first_output").first()):
+    """The pending turns, with the facts of the newest leaf if it is live. A stale leaf comes first.
+
+    But pending turns come before a leaf that waits for the model; if it is the newest, it is rebuilt with them.
+    """
+    stale = chat.entries.filter(stale=True).order_by("first_output").first() if chat.stale else None
+    if stale and not (stale.method == STAND_IN_METHOD and chat.pending_outputs):
         return Batch(list(stale.covered()), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
     if leaf and leaf.parent_id:
         leaf = None
-    rebuilds = bool(leaf and leaf.updates >= conf.current().rebuild_after_updates)
+    rebuilds = bool(leaf and (leaf.stale or leaf.updates >= conf.current().rebuild_after_updates))
     outputs = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []
     if not (outputs and outputs[-1].sequence > chat.summarised_through):  # a leaf too long for one batch is not rebuilt
         rebuilds, outputs = False, _outputs(chat, chat.summarised_through)

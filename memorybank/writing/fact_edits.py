@@ -30,7 +30,7 @@ from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
 from memorybank.writing.fact_store import set_quarantine
 
-#: Of a fact written by hand.
+#: The maximum length of a fact written by hand.
 MAX_FACT_CHARACTERS = 1_000
 #: Title of the chat that holds a fact written by hand.
 CHAT_TITLE = "Written by hand"
@@ -38,9 +38,9 @@ CHAT_TITLE = "Written by hand"
 
 @at_present
 def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Exclude facts from every prompt at once, a digest's line with its sources; return how many were shown.
+    """Hide facts from every prompt at once, a digest's line with its sources; return how many are newly hidden.
 
-    What a model writes later about the same turns does not bring them back.
+    A model that summarises the same turns later does not bring them back.
     """
     with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if not fact.hidden or fact.hidden_with_id]
@@ -54,7 +54,7 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
 
 @at_present
 def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Show hidden facts again, and with a digest's line what was hidden with it; return how many were hidden."""
+    """Show hidden facts again, a digest's line with the sources hidden with it; return how many facts were hidden."""
     with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if fact.hidden]
         _update_facts(own, hidden=False, hidden_with=None)
@@ -112,11 +112,11 @@ def edit(
     screened: bool = False,
     now: datetime = PRESENT,
 ) -> int:
-    """Give facts that say the same another ``text``, as the words of ``actor``; return how many said something else.
+    """Give facts that say the same a new ``text``, in the name of ``actor``; return how many changed.
 
     The original text is kept, with its citations; writing it again undoes the edit. When a digest's line is edited, its
-    sources that say what was corrected are superseded. With ``screened`` the new text is quarantined like what a model
-    writes. Raises :class:`InvalidInput`.
+    sources that say what was corrected are superseded. With ``screened`` the new text may be quarantined, like a
+    model's text. Raises :class:`InvalidInput`.
     """
     with _locked_facts(bank, fact_ids) as (row, facts):
         text = _mask(row, _clean_text(text))
@@ -152,7 +152,7 @@ def add(
 ) -> Fact:
     """Add a fact by hand: it is a turn of ``actor`` in its own chat, so it is cited, found and erased like any other.
 
-    With ``screened`` it is quarantined like what a model writes; otherwise ``actor`` answers for it. Raises
+    With ``screened`` it may be quarantined, like a model's text; otherwise ``actor`` is responsible for it. Raises
     :class:`InvalidInput`, also if memory is off.
     """
     words = _clean_text(text)
@@ -205,7 +205,7 @@ def _clean_text(text: str) -> str:
 
 
 def _mask(bank: Bank, text: str) -> str:
-    """The text without secrets; they are remembered for masking from now on."""
+    """The text with its secrets masked; the bank masks these secrets everywhere from now on."""
     masker = MaskedValue.objects.masker(bank)
     masked = masker.again(masker.mask(text))
     remask.learn(bank, masker)
@@ -234,7 +234,7 @@ def _set_text(fact: Fact, text: str) -> None:
 
 
 def _supersede_sources(line: Fact) -> None:
-    """Supersede the sources of an edited digest line that say the same, or that say what the edit removed."""
+    """Supersede the sources of an edited digest line that state the original, or have words that the edit removed."""
     line.sources.filter(superseded_by=line).update(superseded_by=None)
     if not line.original:
         return
@@ -270,7 +270,7 @@ def _hide_sources(line: Fact) -> list[int]:
 
 
 def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
-    """Show what was hidden with these lines, except the sources of another hidden line."""
+    """Show the sources that were hidden with these lines, except sources of another hidden line."""
     source_ids = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
     sources = bank.facts.filter(pk__in=list(source_ids))
     others = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True).order_by(
@@ -281,7 +281,7 @@ def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
 
 
 def _update_tiers(bank: Bank, facts: Iterable[Fact]) -> None:
-    """A line of an absorbed digest has the tier of the live digest above while a person pins or edits it; else none."""
+    """Set the tier of absorbed digests' lines: the live digest's while a person's decision holds, otherwise none."""
     absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and not fact.entry.is_leaf}
     settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():

@@ -2,7 +2,7 @@
 
 The search index names the turns that mention a value, and only the facts of their chats are compared. So the work does
 not grow with history; of a value that many turns mention, only the newest turns count. A chat may also be summarised
-long after one that changed what it says; then the newer facts are there already.
+long after a chat that outdates it; then the newer facts exist already.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -16,21 +16,21 @@ from memorybank.core.state_changes import Statement
 from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactQuerySet
 from memorybank.reading import recall
 
-#: The newest turns that mention one value.
+#: Maximum of turns that mention one value, the newest.
 MAX_TURNS_PER_VALUE = 100
-#: The newest chats that are summarised but not indexed yet.
+#: Maximum of chats that are summarised but not indexed yet, the newest.
 MAX_UNINDEXED_CHATS = 100
-#: The newest facts of ongoing states that are compared with an end; and the changes nearest in time that are compared
-#: with facts written down after them.
+#: Maximum of facts of ongoing states that are compared with a stated end, the newest; and of later changes that are
+#: compared with facts written down after them, the earliest.
 MAX_COMPARED_FACTS = 500
 
 
 def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
-    """Link older facts of the bank to the fact among ``facts`` (all new, of one chat) that replaces them; and those
-    among ``facts`` that are already outdated to the known fact that replaced them.
+    """Link the older facts that ``facts`` (all new, of one chat) replace, and those of ``facts`` that are outdated.
 
-    Facts that a person pinned or edited are never superseded; nor is a fact that has readers who may not read the newer
-    one. An older fact is superseded as a whole: half a sentence would mislead.
+    Each is linked to the newer fact that replaces it. Facts that a person pinned or edited are never superseded; nor is
+    a fact that has readers who may not read the newer one. An older fact is superseded as a whole, because half a
+    sentence would mislead.
     """
     changing = [fact for fact in facts if fact.changing]
     _link_values(_facts_with_old_values(bank, changing), changing)
@@ -80,7 +80,7 @@ def _replaceable_facts(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _said_before(facts: Sequence[Fact], new: Fact) -> list[Fact]:
-    """The facts said before ``new``; those of the same turn that were written down before it."""
+    """The facts said before ``new``; within one turn, those written down before it."""
     prefetch_related_objects([fact for fact in facts if fact.said_on == new.said_on], "output_links")
     return [f for f in facts if f.said_on < new.said_on or (max(f.citations), f.pk) < (max(new.citations), new.pk)]
 

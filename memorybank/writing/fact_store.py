@@ -1,4 +1,4 @@
-"""Store the facts of an entry without duplicates and without what a person overruled; keep its children's facts."""
+"""Store an entry's facts without duplicates and without facts that a person overruled; select a digest's sources."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from memorybank import conf, hooks
 from memorybank.core import state_changes
-from memorybank.core.turns import ASSISTANT_SPEAKER, DraftFact
+from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, DraftFact
 from memorybank.hooks import Change
 from memorybank.language import tokens
 from memorybank.language.terms import terms
@@ -17,10 +17,9 @@ from memorybank.safety.quarantine import is_normative
 
 
 def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) -> list[Fact]:
-    """Add ``drafts`` to the facts ``kept`` (the entry's own or others), without duplicates, and count tokens; return
-    the new ones.
+    """Store ``drafts`` that the facts ``kept`` (the entry's own or others) do not repeat; return the new facts.
 
-    What a person hid or edited is not written again.
+    Sets the entry's tokens. A draft that repeats a fact which a person hid or edited is not written again.
     """
     encoding = conf.current().encoding
     known_texts = {fact.text for fact in kept}
@@ -33,7 +32,8 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
             position += 1
             new.append(_fact(entry, position, draft, encoding))
     Fact.objects.create_cited(new)
-    held_back = [fact.pk for fact in new if fact.quarantine and not fact.is_private]
+    # Nobody has to review what somebody likes for themselves.
+    held_back = [f.pk for f in new if f.quarantine not in ("", OWN_PREFERENCE) and not f.is_private]
     hooks.notify(entry.bank_id, Change.LINE_HELD_BACK, held_back)
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
     entry.save(update_fields=["tokens"])
@@ -41,7 +41,7 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
 
 
 def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
-    """Whether it repeats what one of these facts said of the same turns before a person hid or edited it."""
+    """Whether the draft repeats, for the same turns, the original text of a fact that a person hid or edited."""
     if not by:
         return False
     words = frozenset(terms(draft.text))
@@ -71,7 +71,7 @@ def new_fact(entry: Entry, *, citations: Sequence[int], quarantine: str = "", **
 
 
 def set_quarantine(fact: Fact, reason: str) -> None:
-    """Quarantine the fact for ``reason``; "" ends it. A rule that the model said itself binds nobody."""
+    """Quarantine the fact for ``reason``; "" ends it. A rule in the assistant's own words is not normative."""
     fact.quarantine = reason[:200]
     fact.normative = is_normative(reason) and fact.speaker != ASSISTANT_SPEAKER
 
@@ -93,10 +93,10 @@ def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
 
 
 def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
-    """What a digest of ``children`` is made from, oldest first: all notes of the leaves below that a model wrote.
+    """The source facts of a digest of ``children``, oldest first: all notes that a model wrote in the leaves below.
 
-    Of extracted leaves, the facts of those among ``children`` and what their digests cite or keep. Detail beside a
-    model's notes is left to rendering.
+    Of extracted leaves: the facts of leaves among ``children``, and the facts that digests among them cite or keep.
+    Detail beside a model's notes is left out unless a digest cites or keeps it, because rendering may add it.
     """
     ids = [child.pk for child in children]
     written = bank.entries.filter(pk__in=ids).below().leaves().written()

@@ -1,9 +1,9 @@
 """Jobs: work that a person requests now. It is marked as due, so the ordinary workers do it and report progress.
 
-Nothing here does the work, so a worker that dies takes no job with it: the next sweep finds what is marked.
+Nothing here does the work, so no job is lost if a worker dies: the next sweep finds the marked work.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from math import ceil
 
@@ -17,18 +17,20 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.exceptions import InvalidInput
 from memorybank.model_calls import budget_cap
 from memorybank.models import Bank, Chat, Event, Job
-from memorybank.models.operations import JobQuerySet
+from memorybank.prepared import PreparedQuery
 
 Kind = Job.Kind
+#: The unfinished jobs of a chat's bank: asked after each chat.
+_OPEN_JOBS_OF_CHAT = PreparedQuery(lambda chat: Job.objects.open().filter(bank__chats=chat))
 
 
 @at_present
 def request_job(
     bank: Bank, kind: Job.Kind, *, chats: Collection[int] | None = None, actor: str, now: datetime = PRESENT
 ) -> Job:
-    """Make the workers do something at once, for all ``chats`` (ids) or these; the job reports the progress.
+    """Request work of a kind at once, for all chats or those with the ids ``chats``; the job reports the progress.
 
-    An open job of the same kind takes the new work as well. Raises :class:`InvalidInput` if it cannot be done.
+    An open job of the same kind takes the new work as well. Raises :class:`InvalidInput` if the work is not possible.
     """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -45,9 +47,23 @@ def request_job(
     return job
 
 
-def update_progress(jobs: JobQuerySet, now: datetime, *, consolidated: bool = False) -> None:
-    """Update these jobs after a piece of work. A job may end when its bank was ``consolidated`` just now."""
-    for job in jobs.open():
+def after_chat(chat_id: int, now: datetime) -> None:
+    """Update the jobs of a chat's bank after the chat was summarised, or was tried."""
+    _update(_OPEN_JOBS_OF_CHAT.rows(chat_id), now)
+
+
+def after_digest(bank: Bank, now: datetime) -> None:
+    """Update the bank's jobs after one of several digests was written."""
+    _update(bank.jobs.open(), now)
+
+
+def after_consolidation(bank_id: int, now: datetime) -> None:
+    """Update the jobs of a bank that was consolidated just now, which may end them."""
+    _update(Job.objects.open().filter(bank=bank_id), now, consolidated=True)
+
+
+def _update(jobs: Iterable[Job], now: datetime, *, consolidated: bool = False) -> None:
+    for job in jobs:
         remaining = _remaining(job)
         if (remaining == 0 or job.kind == Kind.COMPRESS) and (consolidated or _is_up_to_date(job, now)):
             Job.objects.filter(pk=job.pk, finished_at=None).update(finished_at=now, percent=100)
@@ -75,7 +91,7 @@ def _mark_due(job: Job, chats: Collection[int] | None) -> None:
 
 
 def _remaining(job: Job) -> int:
-    """How much is still to do. A chat gets its own due time again once it was tried or has a new turn."""
+    """The work left, in digests, tokens or chats. A chat is done once a try or a new turn has changed its due time."""
     match job.kind:
         case Kind.REBUILD:
             return job.bank.entries.digests().filter(stale=True).count()

@@ -2,9 +2,18 @@
 
 from datetime import datetime
 
+from django.db import connection
+
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, Chat, PromptCount, StoredBlock
+from memorybank.models import Bank, PromptCount
 from memorybank.reading.prompting import PromptMemory
+
+#: Raw SQL, because every message waits for it (see ``prepared``).
+_KEEP_BLOCK = """
+    UPDATE memorybank_chat
+    SET kept_block_id = (SELECT id FROM memorybank_storedblock WHERE bank_id = %s AND version = %s)
+    WHERE bank_id = %s AND key = %s
+"""
 
 
 @at_present
@@ -12,14 +21,14 @@ def keep_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: datetim
     """Record that a prompt with ``memory`` is being sent, once its chat exists. One or two writes, no read."""
     count_prompt(bank, _memory_outcome(memory), now=now)
     if memory.version and not memory.is_kept:
-        block = StoredBlock.objects.filter(bank=bank, version=memory.version)
-        Chat.objects.filter(bank=bank, key=chat_key).update(kept_block=block.values("pk"))
+        with connection.cursor() as cursor:
+            cursor.execute(_KEEP_BLOCK, [bank.pk, memory.version, bank.pk, chat_key])
 
 
 @at_present
-def count_prompt(bank: Bank, memory: PromptCount.Memory, *, now: datetime = PRESENT) -> None:
-    """Count a prompt by the memory it was given."""
-    PromptCount.objects.note(bank.pk, memory, now)
+def count_prompt(bank: Bank, memory: PromptCount.Memory, *, prompts: int = 1, now: datetime = PRESENT) -> None:
+    """Count a prompt, or several, by the memory it was given."""
+    PromptCount.objects.note(bank.pk, memory, now, prompts)
 
 
 def _memory_outcome(memory: PromptMemory) -> PromptCount.Memory:

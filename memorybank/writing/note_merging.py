@@ -18,14 +18,14 @@ from memorybank.models import Bank
 
 logger = logging.getLogger(__name__)
 
-#: About how long a line is, for the limits that the prompt states.
+#: Approximate words of a line, for the limits that the prompt states.
 WORDS_PER_LINE = 20
 #: Stripped from words; without the question mark and without signs of numbers or names (C++, -5, ≥).
 _PUNCTUATION = ".,;:!…\"'“”„‘’«»()[]*`。、，；：！「」『』"
 
 
 def merge_lines(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
-    """Unite duplicates, and merge down to the lines of a leaf unless the model fails."""
+    """Unite duplicates; if more than ``lines_per_leaf`` remain, a model merges them unless it fails."""
     quarantined = [line for line in lines if line.quarantine]  # for people to judge, not for a model
     united = unite_duplicates([line for line in lines if not line.quarantine])
     return quarantined + (
@@ -37,8 +37,8 @@ def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """Unite lines that say the same, citing every turn that said it. Pure.
 
     Lines that differ only in case, articles and punctuation are the same, whatever turns they cite. A later line
-    replaces one if it has all its words and the same numbers, and cites a neighbouring turn; an earlier line never
-    does, because the later may correct it ("not sure we ship", then "we ship").
+    replaces an earlier one if it has all its words and the same numbers, and cites the same or a neighbouring turn. An
+    earlier line never replaces a later one, which may correct it ("not sure we ship", then "we ship").
     """
     kept: dict[str, ParsedLine] = {}
     for line in lines:

@@ -1,11 +1,10 @@
 """Turn a transcript into draft facts: the model's facts, with extracted ones as detail. Reads no table.
 
-By size: one pass; or chunks in parallel, either because several short calls are faster than a long one, or because one
-call cannot read everything. Modelled on AgentFlocks' compaction.
+A short transcript is read in one call; a longer one as chunks in parallel, either because several short calls are
+faster than a long one, or because one call cannot read everything. Modelled on AgentFlocks' compaction.
 """
 
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -13,18 +12,21 @@ from functools import partial
 from memorybank import conf
 from memorybank.core import extraction, transcript, value_changes
 from memorybank.core.transcript import SourceItem
-from memorybank.core.turns import ASSISTANT_SPEAKER, STEERS_ASSISTANT, DraftFact, Turn
+from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, STEERS_ASSISTANT, DraftFact, Turn
 from memorybank.core.validation import ParsedLine
+from memorybank.exceptions import LLMError
 from memorybank.language import dates
 from memorybank.language.sentences import names_in
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, run_parallel
-from memorybank.models import EXTRACTIVE, UNSAID, Bank, Fact
+from memorybank.models import EXTRACTIVE, NO_TEXT_METHOD, Bank, Fact
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
+from memorybank.safety.quoting import name_words
 from memorybank.safety.redaction import redact
 from memorybank.writing import note_merging
 
-#: Words that even the shortest talk may be noted in.
+PREFERENCE = Fact.Kind.PREFERENCE.value
+#: Words that the notes may have, even of the shortest transcript.
 MIN_NOTE_WORDS = 30
 
 
@@ -40,15 +42,16 @@ class Strategy(Enum):
 class TakenNotes:
     """The facts noted from some turns.
 
-    ``replaced`` are ids of known facts that new ones replace, ``dropped_lines`` a model's lines that could not be
-    proved.
+    ``replaced`` are ids of known facts that new ones replace; ``dropped_lines`` counts the model's lines that failed
+    validation. ``failure`` is why the facts were extracted and the model has to write them once more.
     """
 
     drafts: list[DraftFact] = field(default_factory=list)
-    method: str = UNSAID
+    method: str = NO_TEXT_METHOD
     replaced: frozenset[int] = frozenset()
     provisional: bool = False
     dropped_lines: int = 0
+    failure: LLMError | None = None
 
 
 def choose_strategy(size: int) -> Strategy:
@@ -64,29 +67,28 @@ def take_notes(
 ) -> TakenNotes:
     """Take notes of ``turns``, extending the ``known`` facts of the same chat.
 
-    ``detail``: whether sentences are extracted beside a model's notes; without a model they are the notes.
+    With ``detail``, extracted sentences are added to a model's notes; without a model the sentences are the notes.
     """
     if session is None:
         return replace(TakenNotes(method=EXTRACTIVE), drafts=_finished([], _extract_detail(turns), turns))
     planned = transcript.undated_items(turns, encoding=conf.current().encoding)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="detail") as pool:  # while the model thinks
-        extracted = pool.submit(_extract_detail, turns if detail else [])
-        notes = _ask_for_notes(session, bank, turns, planned, known)
-    sentences = _extract_detail(turns) if notes.provisional and not detail else extracted.result()
+    notes = _ask_for_notes(session, bank, turns, planned, known)
+    sentences = _extract_detail(turns) if notes.provisional or detail else []
     drafts = _finished(notes.drafts, sentences, turns)
     return replace(notes, drafts=drafts, dropped_lines=len(session.dropped))
 
 
 def _finished(written: Sequence[DraftFact], detail: Sequence[DraftFact], turns: Sequence[Turn]) -> list[DraftFact]:
-    """Notes, then detail, each marked and screened: what changed a value, and what steers the assistant."""
+    """Notes, then detail, with value changes marked and instructions to the assistant quarantined."""
     drafts = [*written, *sorted(detail, key=lambda draft: min(draft.citations))]
-    marked = value_changes.mark_changes(_quarantine_steering_turns(drafts), value_changes.changes(turns))
+    bound = _bind_preferences(_quarantine_steering_turns(drafts), turns)
+    marked = value_changes.mark_changes(bound, value_changes.changes(turns))
     fine = {draft.text for draft in detail if not draft.quarantine}  # screened already
     return [draft if draft.text in fine else _screen(draft) for draft in marked]
 
 
 def fact_as_written(turn: Turn, kind: str) -> DraftFact:
-    """A turn that is one fact, in the words that a person wrote for memory."""
+    """A turn as one fact, in the words that a person wrote for memory."""
     utterance = turn.utterances[0]
     text = escape(dates.resolve(utterance.text, turn.at.date()))
     weight = extraction.weigh(text, encoding=conf.current().encoding)
@@ -103,23 +105,54 @@ def _quarantine_steering_turns(drafts: Sequence[DraftFact]) -> list[DraftFact]:
     ]
 
 
+def _bind_preferences(drafts: Sequence[DraftFact], turns: Sequence[Turn]) -> list[DraftFact]:
+    """Keep for its author alone a preference of one person that a model noted, and the sentences it was noted from.
+
+    Like an instruction, it binds only its author (decision 0050). What several people prefer, or one person about
+    somebody else, is everybody's.
+    """
+    people = {turn.id: {u.speaker for u in turn.utterances if u.role == "user"} for turn in turns}
+    own = {
+        turn for draft in drafts if not draft.detail and _is_own_preference(draft, people) for turn in draft.citations
+    }
+    return [
+        replace(draft, quarantine=OWN_PREFERENCE)
+        if draft.kind == PREFERENCE and own.issuperset(draft.citations) and not draft.quarantine
+        else draft
+        for draft in drafts
+    ]
+
+
+def _is_own_preference(draft: DraftFact, people: Mapping[int, set[str]]) -> bool:
+    """Whether the turns of a preference are one person's, whom the line names."""
+    authors = set().union(*(people.get(turn, set()) for turn in draft.citations))
+    named = not name_words(authors).isdisjoint(name_words([draft.text])) or draft.speaker in authors
+    return draft.kind == PREFERENCE and len(authors) == 1 and named
+
+
 def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
     now = conf.current()
     extracted = extraction.extract(turns, share=now.detail_share, encoding=now.encoding)
-    reasons = {
-        (turn.id, u.speaker): why
-        for turn in turns
-        for u in turn.utterances
-        if not u.by_machine() and (why := quarantine.reason_in_message(u.text))
-    }
+    said = [(turn.id, u) for turn in turns for u in turn.utterances if not u.by_machine() and u.role != "tool"]
+    reasons = {(turn, u.speaker): why for turn, u in said if (why := quarantine.reason_in_message(u.text))}
+    wordings = {(turn, u.speaker): quarantine.wording(u.text, u.speaker) for turn, u in said}
     steering = {turn for turn, _ in reasons}
     return [
-        _screen(
-            replace(draft, detail=True, quarantine=_quarantine_reason(draft, reasons)),
-            steering=not steering.isdisjoint(draft.citations),
+        _told(
+            _screen(
+                replace(draft, detail=True, quarantine=_quarantine_reason(draft, reasons)),
+                steering=not steering.isdisjoint(draft.citations),
+            ),
+            wordings,
         )
         for draft in extracted
     ]
+
+
+def _told(draft: DraftFact, wordings: Mapping[tuple[int, str], Callable[[str], str]]) -> DraftFact:
+    """The draft in the wording of its message: as a quotation, as a report, or as it is."""
+    found = [wordings[turn, draft.speaker] for turn in draft.citations if (turn, draft.speaker) in wordings]
+    return replace(draft, text=found[0](draft.text)) if found and not draft.quarantine else draft
 
 
 def _quarantine_reason(draft: DraftFact, reasons: Mapping[tuple[int, str], str]) -> str:
@@ -133,8 +166,8 @@ def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:
     A model's advice is not a rule, unless a message of its turns is ``steering``: then the model may be repeating it.
     """
     advice = draft.speaker == ASSISTANT_SPEAKER and not steering
-    said = quarantine.reason if draft.detail else quarantine.reason_of_note
-    judge = quarantine.reason_of_machine if advice else said
+    screen = quarantine.reason if draft.detail else quarantine.reason_of_note
+    judge = quarantine.reason_of_machine if advice else screen
     return replace(draft, quarantine=draft.quarantine or judge(draft.text))
 
 
@@ -199,7 +232,7 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
 
 
 def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False) -> PromptSpec:
-    """The prompt for these items: as many words as there is to say, within bounds."""
+    """The prompt for these items, with a word limit that grows with their tokens, within bounds."""
     now = conf.current()
     words = MIN_NOTE_WORDS + int(sum(item.tokens for item in shown) * now.words_per_token)
     return PromptSpec("summarise", min(words, now.words_per_call), context={"focus": bank.focus, "known": known})

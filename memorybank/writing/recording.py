@@ -3,16 +3,20 @@
 import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from memorybank import prepared
 from memorybank.clock import PRESENT, at_present
+from memorybank.erasure import requests
 from memorybank.erasure.tombstones import not_erased
 from memorybank.exceptions import InvalidInput
-from memorybank.models import Bank, Chat, ChatReader, Output
+from memorybank.models import Bank, Chat, ChatReader, Output, QuotedChat
 from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
-from memorybank.quoted_words import note_quoted
+from memorybank.prepared import PreparedQuery
+from memorybank.quoted_words import note_quoted, quoted_chats
 
 #: Fields of a chat that a new output may change.
 CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title", "quoted_words"]
@@ -21,14 +25,18 @@ ANSWER_FIELDS = (
     "sequence author said_by answered_by question answer messages metadata status error quotes_private replaces "
     "created_at asked_at"
 ).split()
+_BANK = PreparedQuery(lambda pk: Bank.objects.select_for_update().filter(pk=pk))
+_CHAT = PreparedQuery(lambda bank, pk: Chat.objects.select_for_update().filter(bank=bank, pk=pk))
+_CHAT_BY_KEY = PreparedQuery(lambda bank, key: Chat.objects.select_for_update().filter(bank=bank, key=key))
+_OUTPUT = PreparedQuery(lambda chat, pk: Output.objects.filter(chat=chat, pk=pk))
 #: A chat's id and an output's key in it.
 ChatOutputKey = tuple[int, str]
 
 
 def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
-    """The output and whether it is new; the same key in the same chat is recorded once.
+    """Record an output; return it and whether it is new. The same key in the same chat is recorded once.
 
-    A known output without an answer is completed by ``new`` if that is ok. Raises :class:`InvalidInput` if it was
+    If the known output has no answer and ``new`` is ok, ``new`` completes it. Raises :class:`InvalidInput` if it was
     erased.
     """
     new.require_valid(now)
@@ -37,7 +45,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         if not not_erased(locked, [new]):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
         # A worker may have locked the chat's row, but not the bank's.
-        chat, known = locked.chats.select_for_update().filter(key=new.chat_key).first(), None
+        chat, known = _CHAT_BY_KEY.first(locked.pk, new.chat_key), None
         if chat is None:
             [chat] = begin_chats(locked, [new])
         elif new.key:
@@ -74,17 +82,19 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         Output.objects.bulk_create([output for output in written if not output.pk])
         for new, output in zip(many, outputs, strict=True):
             if output:
+                QuotedChat.objects.note(output, quoted_chats(chats[new.chat_key], new.quotes))
                 _count_output(locked, chats[new.chat_key], new, at=new.created_at)
         changed = {output.chat_id for output in written}
-        Chat.objects.store((chat for chat in chats.values() if chat.pk in changed), CHAT_COUNT_FIELDS)
+        prepared.update((chat for chat in chats.values() if chat.pk in changed), CHAT_COUNT_FIELDS)
     return outputs
 
 
 def _new_rows(
     many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
 ) -> list[Output | None]:
-    """An unsaved row without a sequence for each output, or None where it is known already; an unanswered known row
-    takes the answer.
+    """An unsaved row without a sequence for each output, or None where it is known already.
+
+    A known row without an answer takes the answer.
     """
     rows: list[Output | None] = []
     for new in many:
@@ -93,7 +103,7 @@ def _new_rows(
         if before and not _is_answer_to(new, before):
             rows.append(None)
             continue
-        output = _to_row(chat, new)
+        output = _to_row(chat, new, quoted_chats(chat, new.quotes))
         if before:
             for name in ANSWER_FIELDS:
                 setattr(before, name, getattr(output, name))
@@ -104,8 +114,6 @@ def _new_rows(
 
 
 def _detect_erasure_request(bank: Bank, output: Output, now: datetime) -> None:
-    from memorybank.erasure import requests  # loads the words of all languages, which no other command needs
-
     requests.file_request(bank, output, now)
 
 
@@ -160,8 +168,8 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
     outcome.require_valid()
     with transaction.atomic():
         locked = _locked_bank(bank)
-        chat = Chat.objects.select_for_update().filter(pk=output.chat_id, bank=locked).first()
-        known = chat.outputs.filter(pk=output.pk).first() if chat else None
+        chat = _CHAT.first(locked.pk, output.chat_id)
+        known = _OUTPUT.first(output.chat_id, output.pk)
         if chat is None or known is None:
             raise InvalidInput(_("message: it was erased before it was answered."))
         if known.status == Output.Status.OK:
@@ -174,6 +182,24 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
         return known
 
 
+@at_present
+def add_messages(bank: Bank, output: Output, messages: Sequence[Any], *, now: datetime = PRESENT) -> None:
+    """Append the messages of tools to an output that has no answer yet.
+
+    Raises :class:`InvalidInput` if they are malformed, or too long together.
+    """
+    with transaction.atomic():
+        _locked_bank(bank)
+        known = _OUTPUT.first(output.chat_id, output.pk)
+        if known is None or known.status == Output.Status.OK:
+            return
+        told = [*known.messages, *messages]
+        new = NewOutput(output.chat.key, known.author, known.question, known.created_at, messages=told)
+        new.require_valid(now)
+        known.messages = _storable_messages(new)
+        prepared.update([known], ["messages"])
+
+
 def _is_answer_to(new: NewOutput, known: Output) -> bool:
     """Whether a known output has no answer and the new one has."""
     return known.status != Output.Status.OK and new.status == Output.Status.OK
@@ -182,10 +208,10 @@ def _is_answer_to(new: NewOutput, known: Output) -> bool:
 def _locked_bank(bank: Bank) -> Bank:
     """The bank, locked until the transaction ends.
 
-    So sequences grow in the order in which turns become ok, and no watermark overtakes one; and nobody switches the
-    bank on without seeing a pending turn.
+    The lock makes sequences grow in the order in which turns become ok, so that no watermark passes a turn that is not
+    ok yet; and switching the bank on sees every pending turn.
     """
-    locked = Bank.objects.select_for_update().filter(pk=bank.pk).first()
+    locked = _BANK.first(bank.pk)
     if locked is None:
         raise InvalidInput(_("The project has been deleted."))
     return locked
@@ -201,20 +227,17 @@ def _locked_chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:
 
 
 def begin_chats(bank: Bank, first: Sequence[NewOutput]) -> list[Chat]:
-    """New chats, each for whom its first output says, or else as the bank's default is. The caller holds its lock."""
+    """Create chats with the audience that each first output names, or the bank's default. The caller locks the bank."""
     private = [bank.new_chats_private if new.private is None else new.private for new in first]
     pairs = zip(first, private, strict=True)
-    chats = Chat.objects.bulk_create(
-        Chat(bank=bank, key=new.chat_key, private=own, begun_by=new.begun_by) for new, own in pairs
-    )
+    chats = [Chat(bank=bank, key=new.chat_key, private=own, begun_by=new.begun_by) for new, own in pairs]
+    prepared.insert(chats)
     readers = [(chat, person) for chat, new in zip(chats, first, strict=True) if chat.private for person in new.readers]
-    ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for chat, person in readers)
+    prepared.insert(ChatReader(chat=chat, person=person) for chat, person in readers)
     return chats
 
 
 def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult, now: datetime) -> Output:
-    from memorybank.erasure import requests
-
     appendix = f"\n\n{sentence}" if (sentence := requests.confirmation(known)) else ""
     answered = NewOutput(
         chat_key=chat.key,
@@ -226,7 +249,7 @@ def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult
         answer=f"{outcome.answer}{appendix}",
         messages=outcome.messages or known.messages,
         metadata=known.metadata,
-        private_words=outcome.private_words,
+        quotes=outcome.quotes,
         key=known.key,
         title=outcome.title,
     )
@@ -236,19 +259,24 @@ def _record_answer(bank: Bank, chat: Chat, known: Output, outcome: AttemptResult
 
 def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | None, *, at: datetime) -> Output:
     """Insert the output, or complete the ``known`` one; ``at`` is when the chat was last active with it."""
-    output = _to_row(chat, new)
+    quoted = quoted_chats(chat, new.quotes)
+    output = _to_row(chat, new, quoted)
     [output.sequence] = bank.draw(1)
     if known:
         output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
         output.set_aside, output.replaces = known.set_aside, known.replaces
-    output.save(force_insert=not known, update_fields=ANSWER_FIELDS if known else None)
+    if known:
+        prepared.update([output], ANSWER_FIELDS)
+    else:
+        prepared.insert([output])
+    QuotedChat.objects.note(output, quoted)
     _count_output(bank, chat, new, at=at)
-    chat.save(update_fields=CHAT_COUNT_FIELDS)
+    prepared.update([chat], CHAT_COUNT_FIELDS)
     return output
 
 
-def _to_row(chat: Chat, new: NewOutput) -> Output:
-    """``new`` as an unsaved row without a sequence, as any database can store it; its chat notes what it quotes."""
+def _to_row(chat: Chat, new: NewOutput, quoted: Sequence[Chat] = ()) -> Output:
+    """``new`` as an unsaved row without a sequence, storable in any database; ``chat`` records what it quotes."""
     pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
     return Output(
@@ -259,14 +287,18 @@ def _to_row(chat: Chat, new: NewOutput) -> Output:
         answered_by=new.answered_by,
         question=storable(new.question),
         answer=storable(new.answer),
-        messages=json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else [],
+        messages=_storable_messages(new),
         metadata=dict(new.metadata),
         status=new.status,
-        quotes_private=note_quoted(chat, new),
+        quotes_private=note_quoted(chat, new, quoted),
         replaces=list(new.replaces) if pending else [],
         created_at=asked,
         asked_at=asked if pending else None,
     )
+
+
+def _storable_messages(new: NewOutput) -> list[Any]:
+    return json.loads(storable(as_json(new.messages).replace("\\u0000", "\\ufffd"))) if new.messages else []
 
 
 def _count_output(bank: Bank, chat: Chat, new: NewOutput, *, at: datetime) -> None:
@@ -279,7 +311,7 @@ def _touch_chat(bank: Bank, chat: Chat, *, at: datetime, counts: bool = False) -
     """Update ``chat``, which was active at ``at``; ``counts`` if one more turn is pending for memory. Not saved yet."""
     chat.last_output_at = max(chat.last_output_at or at, at)
     chat.pending_outputs = chat.pending_outputs + 1 if counts else chat.pending_outputs
-    if counts and chat.parked_at:  # new turns are a new chance
+    if counts and chat.parked_at:  # with new turns the summary may succeed
         chat.parked_at, chat.attempts = None, 0
     failing = chat.due_at if chat.attempts else None
     due = chat.next_due(bank)

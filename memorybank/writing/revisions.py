@@ -1,11 +1,12 @@
 """Replace turns by a new answer: they are set aside in the transaction that records the answer, not before."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from memorybank.clock import PRESENT, at_present
+from memorybank.core.quotes import NO_QUOTES, Quotes
 from memorybank.models import Bank, Output
 from memorybank.new_output import AttemptResult, NewOutput
 from memorybank.writing import recording, versions
@@ -29,7 +30,7 @@ def record(
     private: bool | None = None,
     readers: Sequence[str] = (),
     begun_by: str = "",
-    private_words: Collection[str] = (),
+    quotes: Quotes = NO_QUOTES,
     now: datetime = PRESENT,
 ) -> Output:
     """Record one inference: one short transaction without a model call, so an outage loses nothing.
@@ -38,18 +39,18 @@ def record(
     (pending, error, …) is replaced by the same key with one. A caller who asks a model records the message as pending
     first and then :func:`complete`s it.
     ``replaces`` are ids of outputs of the chat: they are set aside in the transaction that records the answer, as its
-    earlier versions, and stay if there is none. ``metadata`` are labels that no model reads. ``private`` and
-    ``readers`` say whom a chat is for that this begins (default: as the bank says), ``begun_by`` which program begins
-    it. Raises :class:`InvalidInput`, naming the field and the limit.
+    earlier versions, and stay if there is none. ``metadata`` are labels that no model reads. If the output begins a
+    chat, ``private`` and ``readers`` set who may read its memory (default: the bank's setting), and ``begun_by`` names
+    the program. Raises :class:`InvalidInput`, naming the field and the limit.
     """
     values = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
     audience: dict[str, Any] = {"private": private, "readers": tuple(readers), "begun_by": begun_by}
-    audience["private_words"] = tuple(private_words)
+    audience["quotes"] = quotes
     new = NewOutput(*values, replaces=tuple(replaces), metadata=metadata or {}, **audience)
     if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]
     pending, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)
-    return complete(bank, pending, answer=answer, title=title, private_words=private_words, now=now)
+    return complete(bank, pending, answer=answer, title=title, quotes=quotes, now=now)
 
 
 @at_present
@@ -62,19 +63,19 @@ def complete(
     error: str = "",
     title: str = "",
     messages: Sequence[Any] = (),
-    private_words: Collection[str] = (),
+    quotes: Quotes = NO_QUOTES,
     now: datetime = PRESENT,
 ) -> Output:
     """Record the outcome of an attempt that :func:`record` (as pending) or :func:`retry_output` began.
 
     Returns the output as it is now: one that becomes ok comes after all the others of its chat and is pending for
     memory. The first answer wins, whichever attempt it is from; a failure of any attempt but the latest changes and
-    replaces nothing. ``title`` names an untitled chat; ``messages`` were exchanged between question and answer, if they
-    were not known when it was recorded. ``private_words`` are those that the
-    answer quotes from memory that not everybody may read. Raises :class:`InvalidInput` if the output has been erased.
+    replaces nothing. ``title`` names an untitled chat; ``messages`` are those between question and answer, if they were
+    not known when the output was recorded. ``quotes`` is what the answer repeats of the memory that it was given.
+    Raises :class:`InvalidInput` if the output has been erased.
     """
 
-    outcome = AttemptResult(status, answer, error, title, messages, private_words)
+    outcome = AttemptResult(status, answer, error, title, messages, quotes)
 
     def record_outcome() -> Output:
         return recording.complete(bank, output, outcome, now=now)

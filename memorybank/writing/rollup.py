@@ -9,6 +9,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
+from functools import partial
 
 from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_objects
@@ -23,9 +24,20 @@ from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError, OutdatedWork
 from memorybank.hooks import Change
 from memorybank.language import dates
+from memorybank.language.terms import word_count
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, session
-from memorybank.models import CARRIED, EXTRACTIVE, Bank, Entry, Fact, Granularity, KeptFact, MaskedValue
+from memorybank.models import (
+    CARRIED,
+    EXTRACTIVE,
+    STAND_IN_METHOD,
+    Bank,
+    Entry,
+    Fact,
+    Granularity,
+    KeptFact,
+    MaskedValue,
+)
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_line
 from memorybank.writing import jobs
@@ -35,9 +47,9 @@ logger = logging.getLogger(__name__)
 
 #: A period that waits for a chat about to be summarised is checked again after this, whatever happens to the chat.
 RECHECK_DELAY = timedelta(minutes=1)
-#: About how long a word of a digest is, with its share of punctuation, for the limit that the prompt states.
-TOKENS_PER_WORD = 1.45
-#: The least words that a digest is asked for.
+#: Minimum tokens of a word of a digest, with its share of punctuation, for the word limit in the prompt.
+MIN_TOKENS_PER_WORD = 1.2
+#: Minimum of the word limit in a digest's prompt.
 MIN_DIGEST_WORDS = 50
 #: The prompt of each digest: the background is ordered by subject, a period by importance.
 PROMPTS = {Granularity.BACKGROUND: "background"}
@@ -57,7 +69,7 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
         while step := _next_step(bank, now):
             _digest(bank, step, now)
             done += 1
-            jobs.update_progress(bank.jobs.all(), now)
+            jobs.after_digest(bank, now)
     except OutdatedWork as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
         bank.release(attempts=0, last_error="", compress_at=now)
@@ -76,8 +88,10 @@ def _next_step(bank: Bank, now: datetime) -> Step | None:
     frontier = bank.entries.all().frontier()
     if not _needs_rollup(bank, frontier, now):
         return None
-    due = rollup_policy.due_written if _is_written() else rollup_policy.due_periods
-    return next(iter(due(frontier, now, bank.tz, waiting=_oldest_due_chat(bank, now))), None)
+    plan = rollup_policy.due_periods
+    if _is_written():
+        plan = partial(rollup_policy.due_written, prompt_tokens=conf.current().digest_input_tokens)
+    return next(iter(plan(frontier, now, bank.tz, waiting=_oldest_due_chat(bank, now))), None)
 
 
 def _is_written() -> bool:
@@ -92,13 +106,18 @@ def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
 
 
 def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
-    """Whether the bank is over budget. At the monthly cap it waits for a model, as during an outage."""
+    """Whether the bank is over budget. At the monthly cap and during an outage it waits for a model."""
     pressure = rollup_policy.WRITTEN_SHARE if _is_written() else conf.current().pressure
-    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure) and not budget_cap.is_stopped(bank, now)
+    if not rollup_policy.over_budget(frontier, bank.max_tokens, pressure) or budget_cap.is_stopped(bank, now):
+        return False
+    return not bank.entries.live().filter(stale=True, method=STAND_IN_METHOD).exists()
 
 
 def _next_check(bank: Bank, now: datetime) -> Case | None:
-    """When time alone may make something due; None while the bank fits its budget. Unchanged if its version changed."""
+    """The next ``compress_at``: when time alone may make a digest due; None while the bank fits its budget.
+
+    If the bank's version changed meanwhile, its ``compress_at`` stays.
+    """
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
     needed = _needs_rollup(bank, frontier := bank.entries.all().frontier(), now)
     check_at = rollup_policy.next_due(frontier, now, bank.tz, written=_is_written()) if needed else None
@@ -110,7 +129,7 @@ def _next_check(bank: Bank, now: datetime) -> Case | None:
 
 @dataclass(frozen=True, slots=True)
 class DigestSources:
-    """What a digest is made from: all its future children, and the leaf facts below them, oldest first."""
+    """The input of a digest: all its future children, and the leaf facts below them, oldest first."""
 
     children: list[Entry]
     facts: list[Fact]
@@ -118,7 +137,7 @@ class DigestSources:
 
 @dataclass(frozen=True, slots=True)
 class DerivedDigest:
-    """What a digest says: lines written for it, and leaf facts that it keeps unchanged."""
+    """The content of a digest: lines written for it, and leaf facts that it keeps unchanged."""
 
     method: str
     kept: list[Fact] = field(default_factory=list)
@@ -128,10 +147,11 @@ class DerivedDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """What a prompt shows of a period: a leaf fact or a digest's line, and the leaf facts that this is or rests on."""
+class DigestItem:
+    """One item of a digest's prompt: a leaf fact or a digest's line, with the leaf facts that it is or rests on."""
 
     text: str
+    tokens: int
     said_on: date
     facts: tuple[int, ...]
 
@@ -155,6 +175,8 @@ def _digest(bank: Bank, step: Step, now: datetime) -> None:
 def _target_tokens(bank: Bank, step: Step, size: int) -> int:
     if step.granularity is Granularity.BACKGROUND:
         return rollup_policy.background_tokens(bank.entries.all().frontier(), step, bank.max_tokens)
+    if _is_written():
+        return rollup_policy.written_tokens(step.granularity, bank.max_tokens, size, bank.entries.all().noted_tokens())
     return rollup_policy.digest_tokens(step.granularity, bank.max_tokens, size)
 
 
@@ -175,16 +197,16 @@ def _derive(opened: ModelSession | None, bank: Bank, step: Step, sources: Digest
     return DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))
 
 
-def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[Note]:
+def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[DigestItem]:
     """All notes if they fit one prompt; otherwise the lines of the finer digests, and of the existing digest."""
-    if sum(fact.tokens + LABEL_TOKENS for fact in sources.facts) <= conf.current().input_tokens:
-        return [Note(fact.text, fact.said_on, (fact.pk,)) for fact in sources.facts]
+    if sum(fact.tokens + LABEL_TOKENS for fact in sources.facts) <= conf.current().digest_input_tokens:
+        return [DigestItem(fact.text, fact.tokens, fact.said_on, (fact.pk,)) for fact in sources.facts]
     new = [child.pk for child in sources.children if child.pk in step.children]
     entries = [*new, step.digest] if step.digest else new
     lines = Q(entry__in=entries, detail=False) | Q(kept_links__entry__in=entries)
     facts = bank.facts.shareable().filter(lines).distinct().select_related("entry").with_citations()
     return [
-        Note(fact.text, fact.said_on, (fact.pk,) if fact.entry.is_leaf else tuple(fact.citations))
+        DigestItem(fact.text, fact.tokens, fact.said_on, (fact.pk,) if fact.entry.is_leaf else tuple(fact.citations))
         for fact in facts.order_by("entry__first_at", "entry_id", "position")
     ]
 
@@ -197,12 +219,14 @@ def _best_facts(facts: Sequence[Fact], target: int) -> list[Fact]:
     return [fact for fact in facts if fact.pk in chosen]
 
 
-def _ask_model(opened: ModelSession, bank: Bank, step: Step, notes: Sequence[Note], target: int) -> list[ParsedLine]:
+def _ask_model(
+    opened: ModelSession, bank: Bank, step: Step, notes: Sequence[DigestItem], target: int
+) -> list[ParsedLine]:
     """Ask for the digest, in several parts if one call cannot read all notes."""
     now = conf.current()
     shown = transcript.numbered((f"({dates.format_date(n.said_on)}) {n.text}" for n in notes), encoding=now.encoding)
-    parts = transcript.chunks(shown, now.input_tokens, encoding=now.encoding)
-    words = max(MIN_DIGEST_WORDS, int(target / TOKENS_PER_WORD) // len(parts))
+    parts = transcript.chunks(shown, now.digest_input_tokens, encoding=now.encoding)
+    words = max(MIN_DIGEST_WORDS, int(target / _tokens_per_word(notes)) // len(parts))
     newest = dates.format_date(max(note.said_on for note in notes))
     key = step.granularity.rung.key(step.period_start)
     named = step.granularity.label.lower()
@@ -212,7 +236,13 @@ def _ask_model(opened: ModelSession, bank: Bank, step: Step, notes: Sequence[Not
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
-def _to_draft(line: ParsedLine, notes: Sequence[Note]) -> DraftFact:
+def _tokens_per_word(notes: Sequence[DigestItem]) -> float:
+    """The average of these notes, in whose language and style the digest is written."""
+    words = max(1, sum(word_count(note.text) for note in notes))
+    return max(MIN_TOKENS_PER_WORD, sum(note.tokens for note in notes) / words)
+
+
+def _to_draft(line: ParsedLine, notes: Sequence[DigestItem]) -> DraftFact:
     cited = [notes[int(label) - 1] for label in line.labels]
     return DraftFact(
         kind=line.kind,

@@ -1,11 +1,13 @@
 """Summarise a chat's pending turns into the cited facts of a leaf: claim, read, take notes, commit.
 
 The model is called outside any transaction. The commit is one short write that checks the lease, the epoch, and that
-the chat is still remembered; otherwise nothing is written. From then on recall finds the turns, too.
+the chat is still remembered; otherwise nothing is written. From then on recall finds the turns, too. While the model
+fails, extracted sentences stand in for its notes: they are provisional, and the chat waits for the model.
 """
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import datetime
 
@@ -16,13 +18,26 @@ from memorybank import bank_scope, conf, hooks
 from memorybank.core import rollup_policy, transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
-from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, public_message
+from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, describe, public_message
 from memorybank.hooks import Change
 from memorybank.indexing import document_writer, remask
+from memorybank.language import work_cache
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import BackingOff, session
-from memorybank.models import BY_HAND, Bank, Chat, Entry, Fact, Granularity, MaskedValue, OptOut, Output
+from memorybank.models import (
+    BY_HAND,
+    STAND_IN_METHOD,
+    Bank,
+    Chat,
+    Entry,
+    Fact,
+    Granularity,
+    MaskedValue,
+    OptOut,
+    Output,
+)
 from memorybank.models.ledger import backoff
+from memorybank.prepared import PreparedQuery
 from memorybank.reading.recall.documents import Document
 from memorybank.safety.redaction import Masker
 from memorybank.writing import note_taking
@@ -33,13 +48,17 @@ from memorybank.writing.note_taking import TakenNotes
 
 logger = logging.getLogger(__name__)
 
+_LEASED = PreparedQuery(lambda pk: Chat.objects.filter(pk=pk, leased_until__isnull=False))
+_LOCKED_BANK = PreparedQuery(lambda pk: Bank.objects.select_for_update().filter(pk=pk))
+_LOCKED_CHAT = PreparedQuery(lambda pk, token: Chat.objects.select_for_update().filter(pk=pk, lease_token=token))
+
 
 def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
     """Summarise a chat's pending turns; return the leaf, or None if there was nothing to do.
 
     A chat that is not due any more (a late or duplicate message) is left alone, unless ``even_if_busy``.
 
-    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat backs off for as long as it takes), or
+    Raises :class:`LLMUnavailable` or :class:`LLMMisconfigured` (the chat backs off until the model works), or
     :class:`LLMRejected` (the chat backs off; its last attempt extracts the facts without the model).
     """
     _count_lost_attempt(chat_id, now)
@@ -53,7 +72,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
 
 def _summarise_claimed(chat: Chat, now: datetime) -> Entry | None:
     try:
-        leaf, indexed = _summarise(chat, now)
+        leaf, indexed, failure = _summarise(chat, now)
     except (OutdatedWork, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat.pk, reason)
         return None
@@ -61,42 +80,45 @@ def _summarise_claimed(chat: Chat, now: datetime) -> Entry | None:
         if not isinstance(error, BackingOff):
             _count_failure(chat, str(error), now, parks=isinstance(error, LLMRejected))
         raise
-    except Exception as error:  # else the chat would come first again, for ever
+    except Exception as error:  # otherwise the queue would return this chat first, again and again
         _count_failure(chat, public_message(error), now, parks=True)
         raise
     finally:
         chat.release()  # no effect if the commit or the failure has released it
     if not indexed:
         document_writer.index_summarised(chat.pk)
+    if failure and not isinstance(failure, BackingOff):
+        raise failure
     return leaf
 
 
-def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool]:
-    """The leaf, and whether its turns are indexed, too."""
+def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool, LLMError | None]:
+    """Summarise a claimed chat; return the leaf, whether its turns are indexed already, and why it is provisional."""
     if not (chat.is_remembered and chat.bank.enabled):
         raise NotRemembered("nobody may read memory of the chat, or the bank is off")
     batch = next_batch(chat)
     if batch.through == chat.summarised_through and not batch.mends:
-        return None, True
+        return None, True, None
     bank = chat.bank
     masker = MaskedValue.objects.masker(bank)
     turns = transcript.read(OptOut.objects.usable(bank, batch.outputs), tz=bank.tz, masker=masker)
-    for fact in batch.known:  # a model reads them, too
+    for fact in batch.known:  # a model reads them as well, so they must be masked
         fact.text = masker.again(fact.text)
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:  # while the model thinks
-        documents = pool.submit(document_writer.prepare, chat, turns)
+    # The index reads the same sentences as the notes, in another thread while the model thinks.
+    with work_cache.work(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:
+        documents = pool.submit(copy_context().run, document_writer.prepare, chat, turns)
         notes = _take_notes(chat, [turn for turn in turns if turn.utterances], batch, now)
-    return _commit(chat, batch, notes, documents.result(), masker, now)
+    return *_commit(chat, batch, notes, documents.result(), masker, now), notes.failure
 
 
 def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
-    """Store what a person wrote for memory, in a chat of one turn: their words, masked, as one fact.
+    """Store the text that a person wrote for memory, in a chat of one turn: masked, as one fact.
 
     Raises :class:`OutdatedWork` if the bank was switched off.
     """
     claimed = Chat.objects.select_related("bank").claim(chat.pk, now)
     if claimed is None:
-        raise OutdatedWork("somebody else is at it")
+        raise OutdatedWork("another worker is summarising the chat")
     batch, masker = next_batch(claimed), MaskedValue.objects.masker(claimed.bank)
     [turn] = transcript.read(batch.outputs, tz=claimed.bank.tz, masker=masker)
     draft = note_taking.fact_as_written(turn, kind)
@@ -111,36 +133,37 @@ def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> T
         return TakenNotes()
     try:
         with session(chat.bank, now) as opened:
-            detail = opened is None or _has_room(chat.bank)
-            notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, detail=detail)
-    except LLMRejected as error:
-        if chat.attempts + 1 < conf.current().max_attempts:
+            notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, detail=_has_room(chat.bank))
+    except LLMError as error:
+        gives_up = isinstance(error, LLMRejected) and chat.attempts + 1 >= conf.current().max_attempts
+        if batch.mends and not gives_up:
             raise
-        logger.warning("chat %s: extracted, because the model's answers are useless: %s", chat.pk, error)
-        return replace(note_taking.take_notes(None, chat.bank, turns, batch.known), provisional=True)
+        logger.info("chat %s: extracted: %s", chat.pk, describe(error))
+        notes = replace(note_taking.take_notes(None, chat.bank, turns, batch.known), provisional=True)
+        return notes if gives_up else replace(notes, method=STAND_IN_METHOD, failure=error)
     return notes if opened else replace(notes, method=budget_cap.method())
 
 
 def _has_room(bank: Bank) -> bool:
-    """Whether the block has room for sentences beside what is written."""
-    return not rollup_policy.over_budget(bank.entries.all().frontier(), bank.max_tokens, rollup_policy.WRITTEN_SHARE)
+    """Whether the block has room for sentences beside the written lines."""
+    return not Entry.objects.outgrow(bank, bank.max_tokens * rollup_policy.WRITTEN_SHARE)
 
 
 def _commit(
     chat: Chat, batch: Batch, notes: TakenNotes, documents: list[Document] | None, masker: Masker, now: datetime
 ) -> tuple[Entry | None, bool]:
-    """One short write, or :class:`OutdatedWork` if anything it rests on has changed."""
+    """Write the result in one short transaction; raise :class:`OutdatedWork` if anything it rests on has changed."""
     with transaction.atomic():
-        bank = Bank.objects.select_for_update().filter(pk=chat.bank_id).first()
+        bank = _LOCKED_BANK.first(chat.bank_id)
         if bank is None or bank.epoch != chat.bank.epoch or not bank.enabled:
             raise OutdatedWork("something was erased, or the bank was switched off")
-        fresh = Chat.objects.select_for_update().filter(pk=chat.pk, lease_token=chat.lease_token).first()
+        fresh = _LOCKED_CHAT.first(chat.pk, chat.lease_token)
         if fresh is None or not fresh.is_remembered:
             raise OutdatedWork("the lease was lost, or nobody may read memory of the chat any more")
         notes, documents = _mask_new_secrets(bank, notes, documents, masker)
         remask.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
-        _advance_watermark(fresh, bank, batch.through)
+        _advance_watermark(fresh, bank, batch.through, notes.failure, now)
         indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
         Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
     chat.lease_token = ""  # released by the commit
@@ -150,35 +173,43 @@ def _commit(
 def _mask_new_secrets(
     bank: Bank, notes: TakenNotes, documents: list[Document] | None, masker: Masker
 ) -> tuple[TakenNotes, list[Document] | None]:
-    """The notes without secrets learned meanwhile by others; if there are any, the turns are indexed afterwards."""
+    """Mask secrets that other workers learned meanwhile; if there are any, drop the documents, to index them later."""
     current = MaskedValue.objects.masker(bank)
     if current.known == masker.known:
         return notes, documents
     return replace(notes, drafts=[replace(draft, text=current.mask(draft.text)) for draft in notes.drafts]), None
 
 
-def _advance_watermark(chat: Chat, bank: Bank, through: int) -> None:
-    """Advance the watermark, so that the turns before it can be recalled; count new arrivals; release the lease."""
+def _advance_watermark(chat: Chat, bank: Bank, through: int, failure: LLMError | None, now: datetime) -> None:
+    """Advance the watermark, so that the turns before it can be recalled; count new arrivals; release the lease.
+
+    After a failure of the model, the chat is tried again after a pause, or when the model answers.
+    """
     chat.summarised_through, chat.index_due = through, True
     chat.pending_outputs = chat.outputs.filter(sequence__gt=through, status=Output.Status.OK).count()
     chat.stale = chat.entries.filter(stale=True).exists()
+    attempts, failed_since = chat.attempts + 1, chat.failed_since or now
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""
     chat.due_at = chat.next_due(bank)
+    if failure:
+        chat.attempts, chat.failed_since, chat.last_error = attempts, failed_since, str(failure)[:500]
+        chat.due_at = now + backoff(attempts)
     chat.save()
 
 
 def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     leaf = _leaf(chat, bank, batch, notes)
     if batch.rebuilds:
-        # Digests and newer facts refer to unchanged facts; facts of turns without text cannot be derived again.
-        unchanged = {(draft.text, draft.detail) for draft in notes.drafts} if batch.mends else set()
+        # Keep unchanged facts, to which digests and newer facts refer, and facts of turns without text, which cannot
+        # be derived again. Of equal drafts the first is stored: a note rather than the sentence that it repeats.
+        unchanged = {draft.text: draft.detail for draft in reversed(notes.drafts)} if batch.mends else {}
         lasting = {output.pk for output in batch.outputs if not output.has_words}
         replaceable = {
             fact.pk
             for fact in leaf.facts.prefetch_related("output_links")
             if not (
-                fact.settled_by_hand or (fact.text, fact.detail) in unchanged or lasting.intersection(fact.citations)
+                fact.settled_by_hand or unchanged.get(fact.text) == fact.detail or lasting.intersection(fact.citations)
             )
         }
     else:
@@ -213,16 +244,16 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     if leaf.parent_id is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
-    leaf.method, leaf.provisional, leaf.stale = notes.method, notes.provisional, False
+    leaf.method, leaf.provisional = notes.method, notes.provisional
+    leaf.stale = notes.failure is not None
     leaf.dropped_lines = notes.dropped_lines
     leaf.save()
     return leaf
 
 
 def _count_lost_attempt(chat_id: int, now: datetime) -> None:
-    """Count work that outlived its lease as a failed attempt; else a chat that needs longer would be tried for ever."""
-    lost = Chat.objects.filter(pk=chat_id, leased_until__lte=now).first()
-    if lost:
+    """Count work that outlived its lease as a failed attempt; otherwise a chat that takes longer is tried for ever."""
+    for lost in (chat for chat in _LEASED.rows(chat_id) if chat.leased_until and chat.leased_until <= now):
         _count_failure(lost, "The work took longer than its lease, or its worker died.", now, parks=True, pause=False)
 
 

@@ -1,46 +1,72 @@
-"""Turns that their chat no longer continues from are set aside, and may be brought back. Nothing is erased.
+"""Set aside turns from which their chat no longer continues, and bring them back. Nothing is erased.
 
-An edit or another answer makes a new version of a turn, and sets turns aside that may be shown again in its place.
+An edited message or another answer is a new version of a turn. It sets aside the previous version and the turns after
+it, which may be shown again in its place.
 
-The newest version names the turns that it replaced (``Output.replaces``): the first of them is the version before it,
-the others are what followed that. To show an older version again, the oldest names what it replaces in turn. So the
-versions of a turn are a chain, which becomes a ring, and memory takes those turns that are shown.
+The newest version lists the turns that it replaced (``Output.replaces``): first the version before it, then the turns
+that followed that. When an older version is shown again, the oldest version lists the turns that this replaces. So the
+versions of a turn are a chain, which becomes a ring. Memory uses the turns that are shown.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import F
 from django.utils.translation import gettext as _
 
 from memorybank.clock import PRESENT, at_present
+from memorybank.erasure import cascade
+from memorybank.erasure.scope import quoting_titles
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Output
 from memorybank.models.chat import sequences_by_chat
 
-if TYPE_CHECKING:
-    from memorybank.erasure.cascade import TurnWords
-
-#: Of each turn, the turns that it replaced, in the order of the chat.
+#: For each turn, the turns that it replaced, in the order of the chat.
 Links = Mapping[int, list[int]]
 
 
 @transaction.atomic
 def set_aside(bank: Bank, outputs: Collection[int]) -> int:
-    """Keep these turns out of the next summary of their chats; return how many are new to it."""
+    """Exclude these turns from the next summary of their chats; return how many were not set aside before."""
     Bank.objects.lock(bank.pk)
     turns = Output.objects.remembered().filter(chat__bank=bank, pk__in=outputs, set_aside=False)
     return turns.update(set_aside=True)
 
 
+def link_versions(
+    bank: Bank, *, chat_key: str, shown: Collection[str], replaced: Mapping[str, Sequence[str]], now: datetime
+) -> int:
+    """Show the turns of a chat with the keys ``shown``, set aside all others, and return how many are newly set aside.
+
+    ``replaced`` maps the key of a turn to the key of its previous version, followed by the keys of the turns after that
+    version.
+    """
+    words = cascade.TurnWords.of(bank)
+    with transaction.atomic():
+        row = Bank.objects.select_for_update().get(pk=bank.pk)
+        chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
+        rows = chat.outputs.only("key", "chat", "sequence", "set_aside", "replaces")
+        turns = {turn.key: turn for turn in rows}
+        for key, turn in turns.items():
+            turn.replaces = [turns[older].pk for older in replaced.get(key, ()) if older in turns]
+        Output.objects.bulk_update(turns.values(), ["replaces"])
+        bring_back(row, [turns[key].pk for key in shown if key in turns and turns[key].set_aside])
+        aside = [turn for key, turn in turns.items() if key not in shown and not turn.set_aside]
+        if covered := {turn.pk for turn in aside if turn.sequence <= chat.summarised_through}:
+            _exclude(row, covered, words, now)
+        elif aside:  # a summary in progress may have read the chat with them
+            Chat.objects.filter(pk=chat.pk).update(lease_token="", leased_until=None)
+        set_aside(row, [turn.pk for turn in aside])
+    return len(aside)
+
+
 @transaction.atomic
 def bring_back(bank: Bank, outputs: Collection[int]) -> int:
-    """Let memory use these turns again and return how many it may; summaries that passed over them are rebuilt."""
+    """Let memory use these turns again, rebuild summaries that left them out, and return the number of turns."""
     Bank.objects.lock(bank.pk)
     turns = Output.objects.filter(chat__bank=bank, pk__in=outputs, set_aside=True)
     for output in turns:
@@ -51,12 +77,12 @@ def bring_back(bank: Bank, outputs: Collection[int]) -> int:
         if covering.filter(last_output__gte=output.sequence).update(stale=True):
             chat.update(stale=True, indexed_through=0)
             chat.remembered().filter(bank__enabled=True).update(index_due=True, due_at=F("last_output_at"))
-    Checkpoint.objects.drop(_by_chat(outputs))  # those that stand for the place of a turn without knowing it
+    Checkpoint.objects.drop(_by_chat(outputs))  # those that cover the place of a turn but not its text
     return turns.update(set_aside=False)
 
 
 def versions_of(chat: Chat, shown: Collection[Output]) -> dict[int, list[int]]:
-    """Of those of these turns that have other versions, the ids of all of them, oldest first. At most one query."""
+    """For each turn of ``shown`` that has other versions, the ids of all versions, oldest first. At most one query."""
     heads = [turn for turn in shown if turn.replaces and turn.status == Output.Status.OK]
     links = _links(chat, heads) if heads else {}
     versions = {head.pk: sorted(_ring(head.pk, links)) for head in heads}
@@ -65,12 +91,10 @@ def versions_of(chat: Chat, shown: Collection[Output]) -> dict[int, list[int]]:
 
 @at_present
 def show_version(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output:
-    """Show another version of a turn, with what followed it, in place of the one that is shown.
+    """Show another version of a turn, with the turns that followed it, in place of the shown version.
 
-    Raises :class:`InvalidInput` if the turn is no such version any more.
+    Raises :class:`InvalidInput` if the turn is not, or no longer, a version that is set aside.
     """
-    from memorybank.erasure import cascade  # the rules of masking, which no page needs
-
     words = cascade.TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -90,9 +114,6 @@ def show_version(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
 
 def replace_turns(bank: Bank, new: Output, record_outcome: Callable[[], Output], *, now: datetime) -> Output:
     """Set the turns aside that ``new`` replaces, in the transaction in which ``record_outcome`` records its answer."""
-    from memorybank.erasure import cascade
-    from memorybank.erasure.scope import quoting_titles
-
     words = cascade.TurnWords.of(bank)
     cascade.preload(words, _by_chat(new.replaces))
     with transaction.atomic():
@@ -106,9 +127,7 @@ def replace_turns(bank: Bank, new: Output, record_outcome: Callable[[], Output],
         return record_outcome()  # afterwards, because it names a chat whose title quoted them
 
 
-def _exclude(bank: Bank, ids: Collection[int], words: TurnWords, now: datetime) -> None:
-    from memorybank.erasure import cascade
-
+def _exclude(bank: Bank, ids: Collection[int], words: cascade.TurnWords, now: datetime) -> None:
     Output.objects.filter(pk__in=ids).update(set_aside=True)
     cascade.exclude_outputs(bank, _by_chat(ids), words, Counter(), now)
 
@@ -118,7 +137,7 @@ def _by_chat(ids: Collection[int]) -> dict[int, dict[int, int]]:
 
 
 def _ring_of(chat: Chat, output_id: int) -> tuple[list[int], Links]:
-    """The versions that a turn is one of, the shown one first, with their links; none if it is shown or gone."""
+    """All versions of a turn that is set aside, the shown one first, and the links; [] if it is shown or gone."""
     heads = list(chat.outputs.shown().remembered().exclude(replaces=[]))
     links = _links(chat, heads)
     rings = (_ring(head.pk, links) for head in heads)
@@ -126,7 +145,7 @@ def _ring_of(chat: Chat, output_id: int) -> tuple[list[int], Links]:
 
 
 def _links(chat: Chat, heads: Collection[Output]) -> Links:
-    """The links of these turns and of all that are set aside in their chat, to such turns only."""
+    """The links between ``heads`` and all turns that are set aside in their chat."""
     aside = list(chat.outputs.filter(set_aside=True).only("replaces", "sequence"))
     place = {turn.pk: turn.sequence for turn in (*aside, *heads)}
     known = {turn.pk: [pk for pk in turn.replaces if pk in place] for turn in (*aside, *heads)}
@@ -134,7 +153,7 @@ def _links(chat: Chat, heads: Collection[Output]) -> Links:
 
 
 def _ring(head: int, links: Links) -> list[int]:
-    """The versions of a turn, from the one that is shown back to the last that is reached."""
+    """The versions of a turn, from the shown one (``head``) back until the links end or the ring closes."""
     ring = [head]
     while (replaced := links.get(ring[-1])) and replaced[0] not in ring:
         ring.append(replaced[0])

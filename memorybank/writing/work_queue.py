@@ -1,40 +1,76 @@
 """Choose the next work item, fairly between banks, at a cost that does not grow with the queue.
 
-Banks with due chats queue up. The first one has one of its chats done and moves to the end. Nothing is claimed here: a
-worker takes the lease of its chat or bank, and one that comes too late takes the next item.
+Banks with due chats form a queue. One chat of the first bank is summarised, then the bank moves to the end. Nothing is
+claimed here: a worker takes the lease of its chat or bank, and a worker that comes too late takes the next item.
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import F, Max
+from django.db.models import Exists, F, Max, QuerySet
 
 from memorybank import conf
+from memorybank.indexing import document_writer, embedding
 from memorybank.model_calls import session
-from memorybank.models import Bank, Chat
+from memorybank.models import Bank, Chat, Sweep
 from memorybank.models.chat import ChatQuerySet
 
 
+@dataclass(frozen=True, slots=True)
+class DueWork:
+    """Which kinds of work are due."""
+
+    chats: bool
+    banks: bool
+    capped: bool
+    expiring: bool
+    unindexed: bool
+    unembedded: bool
+
+
+def look(now: datetime) -> DueWork:
+    """Ask for all kinds of work in one query, whose parts each read an index of waiting rows.
+
+    A sweep must have been noted, because the query reads its row.
+    """
+    kinds: dict[str, QuerySet[Any]] = {
+        "chats": Chat.objects.due(now),
+        "banks": Bank.objects.compressible(now).not_recent(now),
+        "capped": Bank.objects.capped(),
+        "expiring": Bank.objects.expiring(now),
+        "unindexed": document_writer.waiting(),
+        "unembedded": embedding.waiting(),
+    }
+    found: dict[str, Any] = {**Sweep.objects.values(**{kind: Exists(rows) for kind, rows in kinds.items()}).get()}
+    return DueWork(**found)
+
+
 def next_bank(now: datetime) -> int | None:
-    """The bank to consolidate next: of the rested ones, the one consolidated longest ago."""
+    """The bank to consolidate next: the rested bank that was consolidated longest ago."""
     longest_ago = F("settled_at").asc(nulls_first=True)
     rested = Bank.objects.compressible(now).not_recent(now).order_by(longest_ago, "compress_at", "pk")
     return rested.values_list("pk", flat=True).first()
 
 
 def next_chat(now: datetime, *, bank: Bank | None = None, exclude: Collection[int] = ()) -> int | None:
-    """The chat to summarise next, of all banks or of one, but none of ``exclude``; None while the model backs off.
+    """The chat to summarise next, of all banks or of one, but none of ``exclude``.
 
     Chats that failed come last: after an outage, the first chat shows whether the model works again.
     """
-    if session.outage(now=now):
-        return None
     # Two queries instead of one sorted query: an index answers each, however many chats wait.
-    due = Chat.objects.due(now).exclude(pk__in=exclude) if exclude else Chat.objects.due(now)
+    due = _due(now).exclude(pk__in=exclude) if exclude else _due(now)
     if bank:
         due = due.filter(bank=bank)
         return _first(due.untried()) or _first(due.tried())
     return _next_queued(due.untried()) or _first(due.tried())
+
+
+def _due(now: datetime) -> ChatQuerySet:
+    """The due chats; while the model backs off, only those with new turns, which are extracted meanwhile."""
+    due = Chat.objects.due(now)
+    return due.filter(pending_outputs__gt=0) if session.outage(now=now) else due
 
 
 def _next_queued(due: ChatQuerySet) -> int | None:
@@ -54,17 +90,11 @@ def _first(chats: ChatQuerySet) -> int | None:
     return chats.values_list("pk", flat=True).first()
 
 
-def has_work(now: datetime) -> bool:
-    """Whether there is anything to do. Queues the banks with chats that have fallen due."""
-    return _chats_wait(now) or Bank.objects.compressible(now).not_recent(now).exists()
-
-
-def _chats_wait(now: datetime) -> bool:
-    due = Chat.objects.due(now)
-    if session.outage(now=now) or not due.exists():
-        return False
+def line_up(now: datetime) -> bool:
+    """Queue the banks with chats that have fallen due; return False if there is none that can be summarised now."""
+    due = _due(now)
     _queue_banks(due.untried())
-    return True
+    return due.exists()
 
 
 def due_banks(now: datetime, bank: Bank | None = None) -> list[int]:

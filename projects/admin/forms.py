@@ -12,7 +12,7 @@ from projects.tenancy import permissions
 
 
 class PersonField(forms.CharField):
-    """A user by exact name. For superusers only, because it reveals which names exist."""
+    """A user by exact user name. For superusers only, because its errors reveal which user names exist."""
 
     def clean(self, value: Any) -> Any:
         name = super().clean(value)
@@ -23,7 +23,7 @@ class PersonField(forms.CharField):
 
 
 class MembershipForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A member of a tenant. ``actor`` is the user of the form: nobody grants a role above their own."""
+    """A member of a tenant. ``actor`` is the user who submits the form; they cannot grant a role above their own."""
 
     actor: User
     user = PersonField(label=_("User name"), max_length=150)

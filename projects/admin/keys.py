@@ -1,4 +1,4 @@
-"""Admin of API keys: created and shown once, listed, revoked."""
+"""Admin of API keys: create (the key is shown once), list and revoke."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from .scoping import ProjectFilter, TenantScoped, is_staff, never
 
 @admin.register(APIKey)
 class APIKeyAdmin(TenantScoped):
-    """Only hashes are stored, so a lost key is replaced by a new one."""
+    """API keys. Only hashes are stored, so a lost key cannot be shown again, only replaced by a new one."""
 
     tenant_lookup = "project__tenant"
     form = APIKeyForm
@@ -62,7 +62,7 @@ class APIKeyAdmin(TenantScoped):
         obj.pk, obj.prefix = key.pk, key.prefix
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
-        """Show the key in this response only: a message on the next page would be stored in a cookie."""
+        """Show the key in this response only: a Django message for the next page would store it in a cookie."""
         context = {**self.admin_site.each_context(request), "title": _("A new key"), "opts": self.opts}
         return TemplateResponse(request, "admin/projects/apikey/created.html", {**context, "key": obj})
 

@@ -1,4 +1,4 @@
-"""Admin of projects, each with its memory bank: one form for both, and links to what memory holds."""
+"""Admin of projects: one form for a project and its memory bank, and links to the contents of memory."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ class ProjectAdmin(TenantScoped):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Project | None = None) -> Any:
         computed = ["disclosure", "accepted", "before", "block_links", "recorded", "list_links"]
-        # Moving a project would carry one tenant's memory into another.
+        # Changing the tenant would move one tenant's memory to another tenant.
         return ["tenant", *computed] if obj else computed
 
     @admin.display(description=_("What this means"))
@@ -78,15 +78,15 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description=_("Read and accepted"))
     def accepted(self, project: Project) -> str:
         bank = project.bank
-        at = date_format(bank.disclosure_accepted_at, "DATETIME_FORMAT") if bank.disclosure_accepted_at else ""
-        return gettext("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": at}
+        accepted_at = date_format(bank.disclosure_accepted_at, "DATETIME_FORMAT") if bank.disclosure_accepted_at else ""
+        return gettext("by %(name)s, %(time)s UTC") % {"name": bank.disclosure_accepted_by, "time": accepted_at}
 
     @admin.display(description=_("What the model gets"))
     def block_links(self, project: Project) -> SafeString:
         address = reverse("admin:memorybank_bank_change", args=[project.bank_id])
-        saved = Project.objects.get(pk=project.pk)  # the slug of an invalid form may be no slug
+        saved = Project.objects.get(pk=project.pk)  # an invalid form may have put an invalid slug in ``project``
         page = reverse("memory", args=[project.tenant.slug, saved.slug])
-        return _links([(address, gettext("The exact block, with its token count")), (page, gettext("The memory page"))])
+        return _links([(address, gettext("The exact text, with its token count")), (page, gettext("The memory page"))])
 
     @admin.display(description=_("Recorded so far"))
     def recorded(self, project: Project) -> str:
@@ -97,7 +97,10 @@ class ProjectAdmin(TenantScoped):
     def list_links(self, project: Project) -> SafeString:
         query = f"?bank={services.public_id(project.bank_id)}"
         return _links(
-            [(reverse(f"admin:memorybank_{model}_changelist") + query, str(name)) for name, model in LISTS.items()]
+            [
+                (reverse(f"admin:memorybank_{model}_changelist") + query, str(name))
+                for name, model in LINKED_LISTS.items()
+            ]
         )
 
     def save_model(self, request: HttpRequest, obj: Project, form: ProjectForm, change: bool) -> None:
@@ -107,18 +110,18 @@ class ProjectAdmin(TenantScoped):
         form.apply(obj.bank, request.user.get_username())
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Project]) -> None:
-        """Each bank's audit log ends in the log of its tenant, which stays."""
+        """Record the end of each bank's audit log in the log of its tenant, which is kept."""
         with transaction.atomic():
             audit.deleted(queryset.select_related("tenant"), request.user.get_username(), timezone.now())
             queryset.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Count the memory banks, too: Django follows only relations that point to a project."""
+        """Count the contents of memory banks, too: Django follows only relations that point to a project."""
         projects = Project.objects.filter(pk__in=[project.pk for project in objs])
         return deletion_summary(gettext("project “%s”, with everything it remembers"), objs, projects)
 
 
-LISTS = {
+LINKED_LISTS = {
     _("facts"): "fact",
     _("entries"): "entry",
     _("chats"): "chat",
@@ -130,7 +133,7 @@ LISTS = {
 
 
 def _recorded(project: Project) -> dict[str, int]:
-    return (services.recorded(project.bank) if project.pk else services.Recorded())._asdict()
+    return (services.recorded(project.bank) if project.pk else services.RecordedCounts())._asdict()
 
 
 def _links(links: list[tuple[str, str]]) -> SafeString:

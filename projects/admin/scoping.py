@@ -1,4 +1,4 @@
-"""Base classes and filters of the admin of tenants: permissions follow roles, and each tenant sees its own rows."""
+"""Base classes and filters for admin pages: permissions come from roles, and rows are limited to own tenants."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ from projects.tenancy import permissions
 
 
 def is_staff(self: Any, request: HttpRequest, obj: Any = None) -> bool:
-    """A permission method of an admin class."""
+    """A permission method for admin classes: allow staff."""
     return bool(request.user.is_staff)
 
 
 def is_superuser(self: Any, request: HttpRequest, obj: Any = None) -> bool:
-    """A permission method of an admin class."""
+    """A permission method for admin classes: allow superusers."""
     return bool(request.user.is_superuser)
 
 
 class TenantFilter(admin.SimpleListFilter):
-    """Shown to users with more than one tenant."""
+    """Filter by tenant. Shown only to users with more than one tenant."""
 
     title = _("tenant")
     parameter_name = "tenant"
@@ -42,7 +42,7 @@ class TenantFilter(admin.SimpleListFilter):
 
 
 class ProjectFilter(admin.SimpleListFilter):
-    """Shown to users with keys of more than one project."""
+    """Filter by project. Shown only if the list has rows of more than one project."""
 
     title = _("project")
     parameter_name = "project"
@@ -61,7 +61,7 @@ class ProjectFilter(admin.SimpleListFilter):
 
 
 class TenantScoped(RestrictedLookupsAdmin):
-    """Staff open every page; ``get_queryset`` limits the rows to their tenants. Django's permissions are not used."""
+    """Staff may open every page; ``get_queryset`` limits rows to their tenants. Ignores Django's permissions."""
 
     tenant_lookup = "tenant"
     show_full_result_count = False
@@ -90,7 +90,7 @@ class TenantScoped(RestrictedLookupsAdmin):
 def deletion_summary(
     label: str, objs: Any, projects: QuerySet[Project]
 ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
-    """What ``get_deleted_objects`` returns: names, counts, missing permissions, protected objects."""
+    """The return value of ``get_deleted_objects``: names, counts, missing permissions, protected objects."""
     counts = projects.aggregate(
         projects=Count("pk", distinct=True),
         chats=Count("bank__chats", distinct=True),

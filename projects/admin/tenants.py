@@ -8,10 +8,12 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from projects.tenancy import audit, permissions
+from projects.tenancy.audit_log_page import event_text, event_url
 
 from ..models import Membership, Project, Role, Tenant, TenantEvent
 from .forms import MembershipForm
@@ -19,7 +21,7 @@ from .scoping import ReadOnlyAdmin, TenantFilter, TenantScoped, deletion_summary
 
 
 class MembersInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
-    """Read-only: roles are changed on the page of a membership, which checks who may grant them."""
+    """The members of a tenant, read-only: roles are changed in the membership admin, which checks permissions."""
 
     model = Membership
     fields = ["user", "role"]
@@ -58,7 +60,10 @@ class TenantAdmin(TenantScoped):
         return int(tenant.project_total)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Choosing a slug would tell which ones other tenants have. The cap is for the operator, who pays."""
+        """Only superusers may set the slug and the monthly cap.
+
+        Errors about a taken slug would reveal other tenants' slugs. The operator sets the cap, because they pay.
+        """
         return [] if request.user.is_superuser else ["slug", "monthly_cap"]
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
@@ -72,7 +77,7 @@ class TenantAdmin(TenantScoped):
             tenant.delete()
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Its projects do not protect a tenant here: they are deleted first."""
+        """Do not list projects as protected objects: deleting a tenant deletes its projects first."""
         projects = Project.objects.filter(tenant__in=objs)
         return deletion_summary(gettext("tenant “%s”, with everything it remembers"), objs, projects)
 
@@ -86,7 +91,7 @@ class MembershipAdmin(TenantScoped):
     list_filter = ["role", TenantFilter]
     search_fields = ["user__username", "tenant__slug", "tenant__name"]
     ordering = ["tenant__slug", "user__username"]
-    has_add_permission = is_superuser  # it takes any user name, and tells which ones exist; others invite
+    has_add_permission = is_superuser  # the form reveals which user names exist; others send invitations
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ["tenant", "user"] if obj else []
@@ -96,7 +101,7 @@ class MembershipAdmin(TenantScoped):
         return type(form.__name__, (form,), {"actor": request.user})
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Nobody changes or removes a member of a higher role than their own."""
+        """Deny changing or removing a member whose role is above the user's own."""
         if not isinstance(obj, Membership):
             return bool(request.user.is_staff)
         return permissions.may(request.user, obj.tenant, Role(obj.role))  # type: ignore[arg-type]
@@ -104,7 +109,7 @@ class MembershipAdmin(TenantScoped):
     has_delete_permission = has_change_permission
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """The last owner is protected."""
+        """List a tenant's last owner as protected, so that the admin refuses to delete the membership."""
         deleted, counts, missing, protected = super().get_deleted_objects(objs, request)
         with transaction.atomic():
             ownerless = permissions.last_owners(request.user, objs)
@@ -120,7 +125,7 @@ class MembershipAdmin(TenantScoped):
         audit.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **detail)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Membership]) -> None:
-        """Checked again under a lock: two owners may remove each other at the same moment."""
+        """Check for the last owner again, under a lock: two owners may remove each other at the same time."""
         with transaction.atomic():
             if permissions.last_owners(request.user, queryset):
                 raise PermissionDenied
@@ -131,7 +136,16 @@ class MembershipAdmin(TenantScoped):
 
 @admin.register(TenantEvent)
 class TenantEventAdmin(ReadOnlyAdmin, TenantScoped):
-    list_display = ["at", "action", "actor", "tenant", "what"]
-    list_select_related = ["tenant"]
+    list_display = ["at", "actor", "did", "tenant"]
     list_filter = ["action", TenantFilter]
-    fields = ["at", "action", "actor", "tenant", "what", "number", "seal"]
+    fields = ["at", "actor", "did", "tenant", "what", "number", "seal"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        events: QuerySet[Any] = super().get_queryset(request).prefetch_related("tenant__projects")
+        return events
+
+    @admin.display(description=_("did"), ordering="action")
+    def did(self, event: TenantEvent) -> str:
+        if address := event_url(event):
+            return format_html('{} · <a href="{}">{}</a>', event_text(event), address, gettext("open"))
+        return event_text(event)

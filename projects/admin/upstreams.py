@@ -1,4 +1,4 @@
-"""Admin of upstreams. Only superusers set them: the server sends requests to their addresses."""
+"""Admin of upstreams. Only superusers may change them, because the server sends requests to their base URLs."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from .scoping import TenantScoped, is_superuser
 
 
 class UpstreamForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """The key is write-only."""
+    """An upstream. Its API key is write-only."""
 
     new_key = forms.CharField(
         label=_("API key"),
@@ -34,7 +34,7 @@ class UpstreamForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at
 
 @admin.register(Upstream)
 class UpstreamAdmin(TenantScoped):
-    """Owners and admins of a tenant may look."""
+    """Upstreams. Owners and admins of a tenant have read-only access."""
 
     tenant_lookup = "project__tenant"
     form = UpstreamForm

@@ -1,4 +1,4 @@
-"""Accounts in the admin: deleting one says what becomes of its chats."""
+"""Admin of accounts and groups. Deleting an account shows how many of its chats are kept."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ admin.site.unregister([User, Group])
 
 
 class ClosedHistory:
-    """A history that refuses before looking, so that nobody learns which rows there are."""
+    """Check permissions before looking up the object, so that the response does not reveal which objects exist."""
 
     def history_view(
         self: Any, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -28,15 +28,15 @@ class ClosedHistory:
 
 @admin.register(Group)
 class ClosedGroupAdmin(ClosedHistory, GroupAdmin):
-    """Django's, which counts no groups."""
+    """Django's group admin, with the stricter history view."""
 
 
 @admin.register(User)
 class AccountAdmin(ClosedHistory, UserAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Django's, with the chats of an account that is deleted."""
+    """Django's user admin, with the stricter history view, and a count of chats on the deletion page."""
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Count the chats that are kept: nobody opens them afterwards, and memory keeps what it made of them."""
+        """Count the chats that are kept. Nobody can open them afterwards; the memory derived from them is kept."""
         shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
         chats = Conversation.objects.filter(owner__in=list(objs)).count()
         name = _("chats that stay, locked for everybody (to erase them, forget this author first)")

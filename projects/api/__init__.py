@@ -1,1 +1,1 @@
-"""The HTTP API at `/api/v1/`: what programs do with a project and its memory, by a key of that project."""
+"""The HTTP API at `/api/v1/`: access for programs to a project and its memory, with a key of that project."""

@@ -10,20 +10,20 @@ from projects.tenancy import authentication, people, permissions
 from ..models import APIKey
 from .problems import Problem
 
-#: The query parameters of each operation, by the name of its address and its method.
+#: The allowed query parameters of each operation, by URL name and HTTP method.
 ParametersByOperation = Callable[[], Mapping[tuple[str, str], frozenset[str]]]
 
 
 def authenticate(request: HttpRequest) -> APIKey:
-    """The request's key, if its scopes allow the address and method; else raises :class:`authentication.Refused`."""
+    """Return the request's key; raise :class:`authentication.Refused` unless it may use this URL and method."""
     match = request.resolver_match
     assert match is not None and match.url_name is not None and request.method is not None
-    scope = permissions.SCOPES[match.url_name][request.method]
+    scope = permissions.URL_SCOPES[match.url_name][request.method]
     return authentication.authenticate(authentication.key_header(request.headers), scope)
 
 
 def refuse_unknown_parameters(request: HttpRequest, parameters: ParametersByOperation) -> None:
-    """Raise :class:`Problem` for a query parameter that the operation has not: ignored, it would widen a filter."""
+    """Raise :class:`Problem` (422) for an unknown query parameter: ignoring it would widen a filter."""
     match = request.resolver_match
     assert match is not None and match.url_name is not None and request.method is not None
     unknown = sorted(request.GET.keys() - parameters().get((match.url_name, request.method), frozenset()))
@@ -40,7 +40,7 @@ def key_of(request: HttpRequest) -> APIKey:
 
 
 def asker_of(request: HttpRequest) -> Asker:
-    """The member whom the request names in a header, if its key may speak for people; otherwise nobody."""
+    """The member named in the header ``X-Memory-User``, if the key may speak for people; otherwise ``ANYBODY``."""
     return people.asker_in(key_of(request), request.headers)
 
 

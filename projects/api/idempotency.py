@@ -16,7 +16,7 @@ from .problems import Problem
 
 MAX_IDEMPOTENCY_KEY_CHARACTERS = 255
 IDEMPOTENCY_HEADER = "Idempotency-Key"
-#: Records the outputs; None for each that is not accepted.
+#: Records the outputs and returns them, with None for each output that was recorded before or has been erased.
 RecordOutputs = Callable[[], Sequence[Output | None]]
 
 
@@ -29,9 +29,9 @@ class IdempotentResult:
 
 
 def run_once(request: HttpRequest, count: int, record_outputs: RecordOutputs) -> IdempotentResult:
-    """Record outputs, unless this request was answered in the last day: then return the stored result.
+    """Record outputs, or return the stored result if this request was answered in the last day.
 
-    Raises :class:`Problem` (409) if a request with this key had a different body.
+    Raises :class:`Problem`: 422 for an invalid Idempotency-Key, 409 if a request with this key had a different body.
     """
     key_name, now, key = request.headers.get(IDEMPOTENCY_HEADER), timezone.now(), key_of(request)
     if key_name is None:
@@ -54,7 +54,7 @@ def run_once(request: HttpRequest, count: int, record_outputs: RecordOutputs) ->
             ]
             IdempotencyRecord.objects.bulk_create(rows)
         return result
-    except IntegrityError:  # the same request, sent at the same moment, was first
+    except IntegrityError:  # a concurrent request with the same key was first
         if stored := _stored_result(key, key_name, body, count, now):
             return stored
         raise

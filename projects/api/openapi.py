@@ -52,7 +52,7 @@ SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A project's key, mb_…"},
     "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "The same key."},
 }
-#: Errors of every operation, and of operations with a body.
+#: Errors of every operation. Operations with a body also have those of ``BODY_ERROR_DESCRIPTIONS``.
 ERROR_DESCRIPTIONS = {
     401: "The key is missing or invalid",
     403: "The key lacks the required scope",
@@ -92,7 +92,7 @@ def openapi_document(api: NinjaAPI) -> dict[str, Any]:
 
 @cache
 def query_parameters(api: NinjaAPI) -> dict[tuple[str, str], frozenset[str]]:
-    """The query parameters of each operation, by the name of its address and its method."""
+    """The query parameters of each operation, by URL name and HTTP method."""
     names = _names_by_path(api)
     return {
         (names[path], method.upper()): frozenset(
@@ -113,10 +113,10 @@ def _names_by_path(api: NinjaAPI) -> dict[str, str]:
 
 
 def _needed(name: str, method: str) -> str:
-    """What a key must have for an operation."""
-    if name in permissions.OPERATOR:
+    """The line of an operation's description that names the required scope or key."""
+    if name in permissions.OPERATOR_METHODS:
         return "Needs the operator's key (`OPERATOR_API_KEY`), not one of a project."
-    return f"Scope: `{permissions.SCOPES[name][method].value}`."
+    return f"Scope: `{permissions.URL_SCOPES[name][method].value}`."
 
 
 def _error_responses(has_body: bool) -> dict[int, Any]:

@@ -12,13 +12,13 @@ from .problems import Problem
 
 
 class JSONParser(Parser):
-    """Raises :class:`Problem` (415, 400) or ``RequestDataTooBig``."""
+    """Parses a JSON body; raises :class:`Problem` (415, 400) or ``RequestDataTooBig``."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         kind = (request.content_type or "").lower()
         if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
             raise Problem(415, "The body must be JSON, with “Content-Type: application/json”.")
-        if len(request.body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:  # Django checks only bodies with a length
+        if len(request.body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:  # Django checks only Content-Length
             raise RequestDataTooBig
         try:
             return json.loads(request.body, parse_constant=_refuse_constant)

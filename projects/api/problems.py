@@ -18,7 +18,7 @@ from projects.tenancy.authentication import Refused
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-#: The field, with its path, that begins a service's error message.
+#: Matches the field and its path at the start of a service's error message.
 FIELD_PREFIX = re.compile(r"([a-z_]+)((?:\[\d+\])?(?:\.[a-z_]+|\[\d+\])*): ")
 #: Service field names that differ in the API.
 API_FIELD_NAMES = {"chat_key": "chat", "key": "id", "output": "output"}
@@ -34,14 +34,14 @@ class Problem(Exception):
 
 
 def problem_response(status: int, detail: str, errors: Iterable[dict[str, str]] = ()) -> JsonResponse:
-    """The problem document. It repeats nothing of the request."""
+    """Build a problem document with at most ``MAX_ERRORS`` errors. It must not repeat values of the request."""
     body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     body |= {"detail": detail} | ({"errors": listed} if (listed := list(errors)[:MAX_ERRORS]) else {})
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
 
 
 def problem_from(error: InvalidInput, prefix: str = "") -> Problem:
-    """A service's error as a problem; ``prefix`` is the JSON pointer of the object that holds the field."""
+    """Convert a service's error to a 422; ``prefix`` is the JSON pointer of the object that holds the field."""
     match = FIELD_PREFIX.match(str(error))
     if match is None:
         return Problem(422, str(error), prefix)
@@ -51,7 +51,7 @@ def problem_from(error: InvalidInput, prefix: str = "") -> Problem:
 
 def install(api: NinjaAPI) -> None:
     """Register the handlers with the API."""
-    for kind, answer in HANDLERS.items():
+    for kind, answer in ERROR_HANDLERS.items():
         api.add_exception_handler(kind, answer)
 
 
@@ -91,10 +91,10 @@ def _escaped(part: str) -> str:
 
 
 def _unwrap(request: HttpRequest, error: Any) -> HttpResponse:
-    """Handle the parser's exception that ninja has wrapped."""
+    """Handle the exception of :class:`JSONParser` that ninja wrapped in its own."""
     cause = error.__cause__
-    kinds = [kind for kind in type(cause).__mro__ if kind in HANDLERS] if cause else []
-    return HANDLERS[kinds[0]](request, cause) if kinds else problem_response(error.status_code, str(error))
+    kinds = [kind for kind in type(cause).__mro__ if kind in ERROR_HANDLERS] if cause else []
+    return ERROR_HANDLERS[kinds[0]](request, cause) if kinds else problem_response(error.status_code, str(error))
 
 
 def _body_too_large(request: HttpRequest, error: Any) -> HttpResponse:
@@ -106,7 +106,7 @@ def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(500, "Internal error. The server log has details under the X-Request-ID of this response.")
 
 
-HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+ERROR_HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Exception: _unexpected,
     Problem: _problem,
     Refused: _refused,

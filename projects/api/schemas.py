@@ -44,7 +44,7 @@ def _storable(text: str) -> str:
 
 
 class Body(BaseModel):
-    """A request body. Unknown fields are refused, so that no misspelt field is lost."""
+    """A request body. Unknown fields are refused, so that a misspelt field is not silently ignored."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,7 +54,7 @@ StorableText = Annotated[str, AfterValidator(_storable)]
 ChatKeyText = Annotated[StorableText, Field(min_length=1, max_length=200, examples=["c-17"])]
 #: A row's public number.
 NumberOut = Annotated[str, Field(pattern=r"^[a-z2-7]{13}$", examples=["p3zkqv5q7h2fy"])]
-#: The same in a path; an invalid one is a 404.
+#: A row's public number in a path; an invalid one gives a 404.
 NumberIn = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[a-z2-7]{13}$"})]
 #: A chat's key in a path.
 ChatIn = Annotated[
@@ -74,7 +74,7 @@ Limit = Annotated[int, Query(DEFAULT_PAGE_ROWS, ge=1, le=MAX_PAGE_ROWS, descript
 MetadataValue = (
     Annotated[StorableText, Field(max_length=services.MAX_METADATA_VALUE)] | StrictBool | StrictInt | StrictFloat | None
 )
-#: Labels of the application: a few short names with values.
+#: Labels that the client application chooses: a few short names with values.
 MetadataIn = Annotated[
     dict[
         Annotated[StorableText, Field(min_length=1, max_length=services.MAX_METADATA_NAME)],
@@ -110,7 +110,7 @@ class Page(BaseModel, Generic[Item]):
 
 
 def labels(text: str) -> dict[str, Any]:
-    """The metadata in a parameter; :class:`Problem` if it is not that."""
+    """Parse the query parameter ``metadata``; raise :class:`Problem` (422) if it is not valid metadata."""
     try:
         return _LABELS.validate_json(text) if text else {}
     except ValueError:
@@ -155,5 +155,5 @@ def page_of(rows: QuerySet[Row], cursor: str, limit: int, *, order: str = "-pk")
 
 
 def api_url(*parts: str) -> str:
-    """An address of the API on this site."""
+    """The path of an API URL on this site, such as ``/api/v1/jobs/p3zkqv5q7h2fy``."""
     return "/".join((f"{get_script_prefix()}api/v1", *parts))

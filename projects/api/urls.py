@@ -27,19 +27,20 @@ from .resources import (
     outputs,
     project,
     provisioning,
+    ratings,
     webhooks,
 )
 
 
 def _admit(request: HttpRequest) -> APIKey:
-    """The key of a request that names known parameters only."""
+    """Authenticate a request by its API key, and refuse unknown query parameters."""
     key = authenticate(request)
     refuse_unknown_parameters(request, lambda: query_parameters(api))
     return key
 
 
 def _admit_operator(request: HttpRequest) -> str:
-    """The operator, in a request that names known parameters only."""
+    """Authenticate a request by the operator's key, and refuse unknown query parameters."""
     name = provisioning.operator(request)
     refuse_unknown_parameters(request, lambda: query_parameters(api))
     return name
@@ -55,13 +56,13 @@ api = NinjaAPI(
     parser=JSONParser(),
 )
 problems.install(api)
-for part in (outputs, chats, authors, facts, fact_history, memory, jobs, erasure, export, project, webhooks):
+for part in (outputs, ratings, chats, authors, facts, fact_history, memory, jobs, erasure, export, project, webhooks):
     api.add_router("", part.router)
 api.add_router("", provisioning.router, auth=_admit_operator)
 
 
 def _wrap_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Have the view answer in English, and turn a 405 into a problem document."""
+    """Wrap a view so that it answers in English, and turn a 405 into a problem document."""
 
     @csrf_exempt  # authenticated by a key, never by a cookie
     @wraps(view)
@@ -78,7 +79,7 @@ def _wrap_view(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpRespo
 
 
 def _api_patterns() -> list[URLPattern]:
-    """One pattern for each address; ninja has one for each method."""
+    """One pattern for each URL name; ninja has one for each method."""
     patterns: dict[str, URLPattern] = {}
     for pattern in api.urls[0]:
         if isinstance(pattern, URLPattern) and pattern.name != "api-root":  # added by ninja
@@ -98,7 +99,7 @@ def openapi_view(request: HttpRequest) -> HttpResponse:
 
 def not_found(request: HttpRequest, **values: Any) -> HttpResponse:
     """Answer 404 as a problem document."""
-    return problems.HANDLERS[Http404](request, Http404())
+    return problems.ERROR_HANDLERS[Http404](request, Http404())
 
 
 urlpatterns = [

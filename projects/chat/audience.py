@@ -1,4 +1,4 @@
-"""Whom a chat's memory is for: the choice on the chat page, and what that would change for others."""
+"""Who may read a chat's memory: the form on the chat page, and a preview of what a change means for others."""
 
 from dataclasses import dataclass, field
 
@@ -10,19 +10,18 @@ from memorybank.services import Chat, Fact
 from projects.models import Project
 from projects.tenancy import people
 
-#: Facts that are shown before a chat is shared; there may be more.
+#: Maximum number of facts shown before the audience of a chat is changed.
 MAX_FACTS_SHOWN = 100
-#: Other members that can be chosen.
+#: Maximum number of other members to choose from.
 MAX_MEMBERS = 500
 PROJECT, SOME, ME = "project", "people", "me"
 
 
 class AudienceForm(forms.Form):
-    """For everybody in the project, for some of its members and oneself, or for oneself."""
+    """The audience of a chat: everybody in the project, some of its members and oneself, or oneself alone."""
 
     audience = forms.ChoiceField(
-        choices=[(PROJECT, _("Everyone in the project")), (SOME, _("Some people and me")), (ME, _("Only me"))],
-        widget=forms.RadioSelect,
+        choices=[(PROJECT, _("Everyone in the project")), (SOME, _("Some people and me")), (ME, _("Only me"))]
     )
     readers = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
@@ -41,11 +40,17 @@ class AudienceForm(forms.Form):
 
     @property
     def label(self) -> str:
-        """Whom the chat is for now."""
+        """The label of the chat's current audience."""
         return str(dict(self.fields["audience"].choices)[self.initial["audience"]])  # type: ignore[attr-defined]
 
+    @property
+    def others(self) -> list[tuple[str, str]]:
+        """The audiences that one click chooses, without the current one: everybody, or oneself alone."""
+        choices = self.fields["audience"].choices  # type: ignore[attr-defined]
+        return [choice for choice in choices if choice[0] not in (SOME, self.initial["audience"])]
+
     def chosen(self) -> list[str] | None:
-        """The people that were chosen; None for everybody. The form is valid."""
+        """The keys of the chosen people, None for everybody. Call it only if the form is valid."""
         audience = self.cleaned_data["audience"]
         if audience == PROJECT:
             return None
@@ -55,9 +60,10 @@ class AudienceForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class AudienceChange:
-    """What a change of audience means for others: the facts that they could read, or could read no more.
+    """What a change of audience means for others: the facts that they could then read, or no longer read.
 
-    ``summaries`` are lines of digests that go with the facts.
+    ``pending`` is the number of turns that wait to be summarised, ``summaries`` that of digest lines that would be
+    removed with the facts.
     """
 
     gains: bool
@@ -68,12 +74,12 @@ class AudienceChange:
 
     @property
     def asks_first(self) -> bool:
-        """Whether others gain or lose anything, so that it is shown before it is done."""
+        """Whether others gain or lose anything, so that the page asks for confirmation first."""
         return bool((self.gains or self.loses) and (self.facts or (self.gains and self.pending)))
 
 
 def change_of(project: Project, chat: Chat, readers: list[str] | None, actor: str) -> AudienceChange:
-    """What it would change for others if the chat were for these readers, or for everybody (None)."""
+    """Preview what others would gain or lose if the chat had these readers (None: everybody)."""
     before = services.readers_of(chat)
     gains = before is not None and (readers is None or not before.issuperset(readers))
     loses = readers is not None and (before is None or not before.issubset(readers))

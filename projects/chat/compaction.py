@@ -1,4 +1,4 @@
-"""Compacting a chat: by ``/compact``, or automatically for a prompt that does not fit whole; and how far that is."""
+"""Compact a chat, by ``/compact`` or automatically when its prompt does not fit, and report the progress."""
 
 import logging
 from collections.abc import Callable
@@ -24,13 +24,13 @@ from .prompt import Prompt
 
 logger = logging.getLogger(__name__)
 
-COMMAND = "/compact"
+COMPACT_COMMAND = "/compact"
 #: Between two checks whether another process has finished.
 POLL_SECONDS = 0.5
 
 
 def compact(project: Project, chat: Chat, focus: str = "", *, harder: bool = False) -> Checkpoint:
-    """Compact a chat to the chat model's context; :class:`NotCompacted` says why not, and the chat is unchanged."""
+    """Compact a chat for the chat model's context. If it cannot, raises :class:`NotCompacted` with the reason."""
     window = settings.LLM_CONTEXT_TOKENS
     for_others = is_of_programs(project.bank, chat.key)
     return services.compact_chat(
@@ -39,7 +39,7 @@ def compact(project: Project, chat: Chat, focus: str = "", *, harder: bool = Fal
 
 
 def is_of_programs(bank: Bank, chat_key: str) -> bool:
-    """Whether a chat is on no member's page, so that every program of the project reads its notes."""
+    """Whether a chat belongs to programs and to no member, so that every program of the project reads its notes."""
     return not Conversation.objects.filter(chat__bank=bank, chat__key=chat_key).exists()
 
 
@@ -49,9 +49,10 @@ def is_of_programs(bank: Bank, chat_key: str) -> bool:
 def fit(
     project: Project, chat: Chat, prompt: Prompt, rebuild: Callable[[], Prompt], answer_timeout: timedelta
 ) -> Prompt:
-    """The prompt, rebuilt after a compaction that is running, or after one that is made because it does not fit whole.
+    """Wait for a running compaction, or compact the chat if its prompt does not fit, and return the new prompt.
 
-    If that fails the prompt is sent without the turns that do not fit, and compaction is not retried for a while.
+    If the compaction fails, the prompt is returned without the turns that do not fit, and compaction is not retried
+    for a while.
     """
     is_running = partial(services.is_compacting, chat)
     if wait_while(is_running, seconds=POLL_SECONDS, timeout=answer_timeout.total_seconds()):
@@ -77,21 +78,21 @@ def compact_and_rebuild(
 
 
 def command_focus(message: str) -> str | None:
-    """What ``/compact`` is to focus on ("" for nothing in particular); None if the message is no such command."""
+    """The focus that follows ``/compact`` ("" for none); None if the message is not this command."""
     command, *focus = message.split(maxsplit=1) or [""]
-    return "".join(focus).strip() if command == COMMAND else None
+    return "".join(focus).strip() if command == COMPACT_COMMAND else None
 
 
 def begin(project: Project, chat: Chat, focus: str) -> None:
-    """Compact the chat in a thread of this process; :class:`NotCompacted` if it is being compacted already."""
+    """Compact the chat in a thread. Raises :class:`NotCompacted` if it is already being compacted."""
     _start_thread(services.begin_compaction(project.bank, chat_key=chat.key, focus=focus))
 
 
 def progress(project: Project, chat: Chat) -> dict[str, Any]:
-    """How far a running compaction is (``percent`` is None if none runs), or why the last one failed.
+    """The progress of a running compaction (``percent`` is None if none runs), or why the last one failed.
 
-    ``late`` says that the failure is recent enough to tell somebody who opens the page. A compaction whose process
-    was killed is resumed here.
+    ``late`` is true if the failure is recent enough to show to somebody who opens the page. Calling this resumes a
+    compaction whose process was killed.
     """
     row, now = services.compaction_of(chat), timezone.now()
     if row and row.broke_off(now) and (resumed := services.resume_compaction(project.bank, chat_key=chat.key)):
@@ -118,14 +119,14 @@ def _stage(running: Compaction) -> str:
 
 
 def _start_thread(running: Compaction) -> None:
-    # A daemon: a stopping server does not wait for the model; the next request for the progress resumes it.
+    # Daemon: a server that shuts down does not wait for the model; the next progress request resumes the compaction.
     Thread(
         target=services.carried(_finish), args=(running, get_language()), name=f"compaction-{running.pk}", daemon=True
     ).start()
 
 
 def _finish(running: Compaction, language: str | None) -> None:
-    """Finish it in the language of the person who asked: only they see this chat."""
+    """Finish the compaction in the language of the person who asked, because only they see this chat."""
     try:
         with override(language):
             for_others = is_of_programs(running.chat.bank, running.chat.key)

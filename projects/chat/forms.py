@@ -21,7 +21,7 @@ class TooLong(InvalidInput):
 
 
 class MessageForm(forms.Form):
-    """One chat message, kept as it was typed (code is indented)."""
+    """One chat message; its whitespace is kept, because code is indented."""
 
     message = forms.CharField(
         strip=False,
@@ -34,7 +34,7 @@ class MessageForm(forms.Form):
         },
     )
 
-    #: A new one each time the form is shown, so that the same message sent twice is recorded once.
+    #: Generated for each rendered form, so that a message that is sent twice is recorded once.
     key = forms.RegexField(
         r"\A[0-9a-f]{32}\Z",
         required=False,
@@ -45,10 +45,10 @@ class MessageForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["message"].widget.attrs.pop("maxlength")  # with it, browsers cut what is pasted, and say nothing
+        self.fields["message"].widget.attrs.pop("maxlength")  # with it, browsers silently truncate pasted text
 
     def clean_message(self) -> str:
-        """Lone surrogates cannot be stored or sent; they become "?"."""
+        """Replace lone surrogates, which cannot be stored or sent, by "?"."""
         message: str = self.cleaned_data["message"].encode("utf-8", "replace").decode("utf-8")
         if not message.strip():
             raise ValidationError(_("message: write something first."), code="required")
@@ -56,11 +56,11 @@ class MessageForm(forms.Form):
 
     @classmethod
     def posted(cls, request: HttpRequest) -> Self:
-        """The form of a page, or ``{"message": …, "key": …}`` as JSON; :class:`InvalidInput` if it is no such JSON."""
+        """Bind a form post or the JSON ``{"message": …, "key": …}``. Raises :class:`InvalidInput` for other JSON."""
         return cls(request.POST if request.content_type in FORM_TYPES else _json_fields(request.body))
 
     def message_and_key(self) -> tuple[str, str]:
-        """What was sent; :class:`InvalidInput` with the first thing wrong if it is no message."""
+        """The message and its key. Raises :class:`InvalidInput` with the first error if the form is invalid."""
         if self.is_valid():
             return self.cleaned_data["message"], self.cleaned_data["key"]
         raise (TooLong if self.has_error("message", "max_length") else InvalidInput)(_first_error(self))
@@ -87,7 +87,7 @@ def _first_error(form: forms.Form) -> str:
 
 
 def _json_fields(body: bytes) -> dict[str, Any]:
-    # RecursionError: brackets nested by the ten thousand are bad input, not a fault of ours.
+    # RecursionError: tens of thousands of nested brackets are bad input, not a bug here.
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -1,7 +1,7 @@
-"""Answers that this process generates, each in its own thread, whether or not anybody listens.
+"""Generate answers in this process, each in its own thread, even if no client is connected.
 
-One more thread saves their text in the database twice a second, for pages that another process serves, and learns
-there that somebody wants an answer stopped or has erased its message.
+One more thread saves their text to the database twice a second, so that other processes can show it. It also reads
+there whether somebody has stopped an answer or erased its message.
 """
 
 import logging
@@ -29,12 +29,12 @@ from .service import AnswerRequest
 logger = logging.getLogger(__name__)
 
 SAVE_SECONDS = 0.5
-#: A draft whose text has not grown is saved all the same after this time, to show that its process is alive.
+#: A draft without new text is saved again after this time, to show that its process is alive.
 SIGN_OF_LIFE = timedelta(seconds=3)
 
 
 class Generation:
-    """One answer that is being generated. ``text`` is what there is of it."""
+    """One answer that is being generated. ``text`` is the part that exists so far."""
 
     def __init__(self, asked: AnswerRequest) -> None:
         self.asked, self.text = asked, asked.prefix
@@ -45,7 +45,7 @@ class Generation:
         self._listeners: set[Callable[[], None]] = set()
 
     def on_chunk(self, chunk: str) -> None:
-        """Append a chunk; :class:`Stopped` if the answer was stopped."""
+        """Append a chunk. Raises :class:`Stopped` if the answer was stopped."""
         with self._lock:
             if self._stopped:
                 raise Stopped
@@ -83,7 +83,7 @@ _save_now = Event()
 
 
 def begin(asked: AnswerRequest) -> None:
-    """Have a recorded message answered in the background, unless it is answered already."""
+    """Start generating the answer to a recorded message in the background, unless it is already answered."""
     global _saver
     if asked.output.status == Output.Status.OK:
         return
@@ -121,14 +121,14 @@ def awaited(outputs: Iterable[Output], now: datetime) -> set[int]:
 
 
 def stop(output: Output) -> None:
-    """Stop an answer, whichever process generates it; nothing happens if it is complete by then."""
+    """Stop an answer in whichever process generates it; does nothing if the answer is already complete."""
     Draft.objects.filter(output=output).update(stopping=True)
     _save_now.set()
 
 
 @services.every_bank()
 def shut_down(seconds: float) -> None:
-    """Wait ``seconds`` for the answers of this process; the messages that have none by then may be asked again."""
+    """Wait up to ``seconds`` for the answers of this process, then stop the rest; their messages can be asked again."""
     deadline = monotonic() + seconds
     for generation in tuple(_running.values()):
         if not generation.over.wait(max(0.0, deadline - monotonic())):
@@ -155,7 +155,7 @@ def _generate(generation: Generation, language: str | None) -> None:
 
 
 def _end(generation: Generation) -> None:
-    """Forget it, unless the message is being answered again by now. What there is of an answer that broke off stays."""
+    """Remove a generation, unless a newer one answers its message; a broken-off answer keeps its text as a draft."""
     pk = generation.asked.output.pk
     with _lock:
         newest = _running.get(pk) is generation
@@ -163,13 +163,13 @@ def _end(generation: Generation) -> None:
             del _running[pk]
     try:
         if newest:
-            drafts = Draft.objects.filter(pk=pk)  # an answer has deleted it
+            drafts = Draft.objects.filter(pk=pk)  # already deleted if an answer was stored
             drafts.update(text=generation.text) if generation.text else drafts.delete()
     finally:
         generation.end()
 
 
-@services.every_bank()  # of all answers of this process
+@services.every_bank()  # one thread saves the drafts of all banks
 def _save_drafts() -> None:
     """Save all drafts at intervals until nothing is being generated."""
     global _saver
@@ -183,7 +183,7 @@ def _save_drafts() -> None:
                 return
         try:
             _save(generations, timezone.now())
-        except Exception as error:  # the database is busy or away: the next attempt may succeed
+        except Exception as error:  # the database is busy or unreachable: the next attempt may succeed
             logger.warning("drafts: %s", log_message(error))
         release_connection()
 
@@ -204,7 +204,7 @@ def _save(generations: list[Generation], now: datetime) -> None:
 
 
 def _stop(generation: Generation) -> None:
-    """Complete it with its text, though its thread may still wait for the model; if it was erased, with nothing."""
+    """Complete an answer with its text so far, without waiting for its thread; does nothing to an erased message."""
     generation.stop()
     prompt, text, model = generation.asked.prompt, generation.text, llm.get("chat")
     completion = llm.Completion(text, prompt.tokens, services.count_tokens(text), model.model if model else "")

@@ -1,4 +1,4 @@
-"""One call of the chat model: streamed in chunks, stopped by the listener, and entered in the ledger of calls."""
+"""Call the chat model: stream the answer in chunks, let the caller stop it, and record the call in the ledger."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +11,7 @@ from .prompt import Prompt
 
 
 class Stopped(Exception):
-    """Somebody stopped an answer. ``completion`` is the part until then."""
+    """Somebody stopped an answer. ``completion`` is the part received by then."""
 
     def __init__(self, completion: llm.Completion | None = None) -> None:
         super().__init__()
@@ -23,11 +23,11 @@ OnChunk = Callable[[str], None]
 
 
 def ignore_chunk(chunk: str) -> None:
-    """For callers that want the whole answer alone."""
+    """Do nothing, for callers that need only the complete answer."""
 
 
 def call(bank: Bank, model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> llm.Completion:
-    """The model's answer; :class:`Stopped` with the part until then if it was stopped."""
+    """Return the model's answer. Raises :class:`Stopped`, with the text so far, if ``on_chunk`` stops it."""
     release_connection()  # other requests need the connection while the model answers
     with services.ledgered_call(bank, purpose=LLMCall.Purpose.CHAT, model=model.model) as row:
         completion, whole = _stream(model, prompt, on_chunk)
@@ -39,7 +39,7 @@ def call(bank: Bank, model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> llm.C
 
 
 def _stream(model: llm.LLM, prompt: Prompt, on_chunk: OnChunk) -> tuple[llm.Completion, bool]:
-    """The answer, and whether it is whole. Providers report no usage for a stopped one, so its tokens are counted."""
+    """The answer, and whether it is complete; providers report no usage for a stopped one, so count its tokens."""
     chunks: list[str] = []
     with closing(model.stream(prompt.messages)) as stream:
         while True:

@@ -1,4 +1,4 @@
-"""Content negotiation of a chat's actions: one view answers with a page, or with JSON where ``Accept`` asks for it."""
+"""Content negotiation for chat actions: a view responds with a page, or with JSON if ``Accept`` prefers it."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -20,12 +20,14 @@ from memorybank.exceptions import InvalidInput, NotCompacted
 from memorybank.services import Chat, PublicId
 from projects.models import Project
 from projects.tenancy import permissions
+from projects.tenancy.login_throttle import LoginForm
+from projects.web import markdown
 
-from . import compaction, generation, markdown, page_context, service
+from . import compaction, generation, page_context, service
 from .forms import MAX_MESSAGE_CHARACTERS, TooLong
 
 View = Callable[..., HttpResponse]
-#: Renders the page that an action was asked from, with why it was refused, at a status.
+#: Renders the page that an action was started on, given the reason for its refusal and the HTTP status.
 RefusalPage = Callable[[str, int], HttpResponse]
 REFUSALS = (InvalidInput, NotCompacted)
 
@@ -38,25 +40,53 @@ def wants_json(request: HttpRequest) -> bool:
     return request.get_preferred_type(["text/html", "application/json"]) == "application/json"
 
 
-def chat_view(*methods: str, json: bool = False) -> Callable[[View], View]:
-    """A view of one of the member's own chats: it gets the project and the chat in place of their names.
+def chat_view(*methods: str, json: bool = False, or_read: bool = False) -> Callable[[View], View]:
+    """Decorate a view of one of the member's own chats: it gets the project and the chat instead of URL parts.
 
-    With ``json``, a script gets a refusal as one line of JSON instead of a page.
+    With ``json``, a client that prefers JSON gets errors as JSON instead of a page. ``or_read`` leads other members who
+    open a shared chat to its page for reading.
     """
 
     def decorate(view: View) -> View:
         @wraps(view)
         def opened(request: HttpRequest, tenant: str, project: str, key: str, **row: int) -> HttpResponse:
-            project_row, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+            try:
+                project_row, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key)
+            except (Http404, PermissionDenied):
+                if or_read and request.method in ("GET", "HEAD") and _is_shared(request, f"{tenant}/{project}", key):
+                    return redirect("read-chat", tenant, project, key)
+                raise
             return view(request, project_row, conversation.chat, **row)
 
-        return require_http_methods(methods)(_negotiated(opened) if json else login_required(opened))
+        return require_http_methods(methods)(_negotiated(opened) if json else _signed_in(opened))
 
     return decorate
 
 
-def _negotiated(view: View) -> View:
+def _is_shared(request: HttpRequest, path: str, key: str) -> bool:
+    """Whether another member shares this chat to read with the visitor."""
+    try:
+        return permissions.readable_conversation(request.user, path, key)[1].owner != request.user
+    except (Http404, PermissionDenied):
+        return False
+
+
+def _signed_in(view: View) -> View:
+    """Require a login; a message posted without one is carried through the login page, so that no text is lost."""
     page = login_required(view)
+
+    @wraps(view)
+    def opened(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated or request.method != "POST" or not request.POST.get("message"):
+            return page(request, *args, **kwargs)
+        login = {"form": LoginForm(request), "next": request.path, "unsent": request.POST}
+        return render(request, "projects/login.html", login, status=403)
+
+    return opened
+
+
+def _negotiated(view: View) -> View:
+    page = _signed_in(view)
 
     @wraps(view)
     def negotiated(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -67,7 +97,7 @@ def _negotiated(view: View) -> View:
                 return _signed_out_json(request, kwargs)
             if wants_json(request):
                 return _refusal_json(error)
-            if isinstance(error, REFUSALS):  # a body that no form sends
+            if isinstance(error, REFUSALS):  # such as a body that our forms never send
                 raise BadRequest(str(error)) from None
             raise
 
@@ -75,10 +105,10 @@ def _negotiated(view: View) -> View:
 
 
 def answered(request: HttpRequest, asked: service.AnswerRequest) -> HttpResponse:
-    """Have a message answered, then show its turn.
+    """Generate the answer to a recorded message, then redirect to its turn or return JSON.
 
-    JSON has the answer and the exact prompt; with ``Prefer: respond-async`` (RFC 7240) it does not wait for them, and
-    has the turn as HTML, which says where the answer is streamed.
+    The JSON contains the answer and the exact prompt. With ``Prefer: respond-async`` (RFC 7240) the response is sent
+    before the answer, with status 202 and the turn as HTML, which contains the address of the answer's stream.
     """
     if not wants_json(request):
         return redirect(turn_address(asked.project, asked.chat, service.answer(asked).output.pk))
@@ -92,7 +122,7 @@ def answered(request: HttpRequest, asked: service.AnswerRequest) -> HttpResponse
 
 
 def refused(request: HttpRequest, error: Exception, page: RefusalPage) -> HttpResponse:
-    """Why an action was refused, on the page that it was asked from or as JSON."""
+    """Respond with the reason for a refusal, as JSON or on the page that the action was started on."""
     return _refusal_json(error) if wants_json(request) else page(str(error), _status(error))
 
 
@@ -128,13 +158,13 @@ def _reply_json(request: HttpRequest, project: Project, reply: service.Reply) ->
 
 
 def _status(error: Exception) -> int:
-    """400 unless there is a better one; a subclass stands before its class."""
+    """The HTTP status for an error, by default 400; subclasses are listed before their base classes."""
     statuses = {TooLong: 413, RequestDataTooBig: 413, NotCompacted: 409, PermissionDenied: 403, Http404: 404}
     return next((status for kind, status in statuses.items() if isinstance(error, kind)), 400)
 
 
 def _signed_out_json(request: HttpRequest, names: Mapping[str, Any]) -> JsonResponse:
-    """The same whether or not there is such a chat, with the page to sign in, which leads back to the chat."""
+    """A 404 with the login address, which leads back to the chat; it does not reveal whether the chat exists."""
     chat = reverse("chat", args=[names["tenant"], names["project"], names["key"]])
     line = _("You are not signed in any more. What you wrote is kept.")
     return JsonResponse({"error": line, "sign_in": f"{reverse('login')}?{urlencode({'next': chat})}"}, status=404)

@@ -1,14 +1,20 @@
 """The chat page and the context of its templates: turns, the list of chats, errors of the model."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 
 from memorybank import llm, services
@@ -34,13 +40,21 @@ MAX_GUIDE_NOTES = 5
 
 
 def show_chat(
-    request: MemberRequest, project: Project, chat: Chat, form: MessageForm, problem: str = "", status: int = 200
+    request: MemberRequest,
+    project: Project,
+    chat: Chat,
+    form: MessageForm,
+    problem: str = "",
+    status: int = 200,
+    *,
+    help_asked: bool = False,
 ) -> HttpResponse:
-    """The page, with why the last action on it was refused."""
-    turns, older = _turns(chat, request.GET.get("before", ""))
+    """Render the chat page; ``problem`` is why the last action was refused, ``help_asked`` shows keys and commands."""
+    turns, older = turns_before(chat, request.GET.get("before", ""))
     trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
     asker = people.asker(project, request.user)
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial, asker=asker)
+    address = [project.tenant.slug, project.slug, chat.key]
     return render(
         request,
         "projects/chat.html",
@@ -48,25 +62,29 @@ def show_chat(
             **turns_context(request.user, project, chat, turns),
             "older": older,
             "memory": memory,
+            "state": live_state(project, chat, turns, timezone.now()),
+            "read_address": request.build_absolute_uri(reverse("read-chat", args=address)),
+            "shared_at": chat.conversation.shared_at,
             "audience": AudienceForm(project, chat, request.user.get_username()),
             "trial": trial,
             "compaction": compaction.progress(project, chat),
             "form": form,
             "most": MAX_MESSAGE_CHARACTERS,
             "problem": problem,
+            "help_asked": help_asked,
             "sidebar": sidebar_context(request.user, project, request.GET.get("q", "")),
         },
         status=status,
     )
 
 
-def _turns(chat: Chat, before: str) -> tuple[list[Output], str | None]:
-    """One page of turns, oldest first, and the cursor of the page before it; a cursor that is none is ignored."""
+def turns_before(chat: Chat, before: str) -> tuple[list[Output], str | None]:
+    """One page of turns, oldest first, and the cursor of the page before it; an invalid cursor is ignored."""
     outputs = services.turns_of(chat).shown().select_related("answer_context", "draft")
     with suppress(ValueError):
         turns, older = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
         return turns[::-1], older
-    return _turns(chat, "")
+    return turns_before(chat, "")
 
 
 def turns_context(user: User, project: Project, chat: Chat, turns: list[Output]) -> dict[str, Any]:
@@ -76,6 +94,7 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "project": project,
         "chat": chat,
         "turns": turns,
+        "ratings": services.ratings_by(user.get_username(), turns),
         "versions": revisions.versions_of(chat, turns),
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": unsent,
@@ -94,7 +113,7 @@ def turns_html(request: HttpRequest, project: Project, chat: Chat, turns: list[O
 
 
 def sidebar_context(user: User, project: Project, query: str) -> dict[str, Any]:
-    """The newest chats of ``user`` that contain the words of the query, all if it is empty. One query."""
+    """The newest chats of ``user`` that contain all words of ``query``, or all chats if it is empty. One SQL query."""
     words = search_words(query)
     chats = list(Conversation.objects.of(user, project).saying(words)[: MAX_SIDEBAR_CHATS + 1])
     shown = [conversation.chat for conversation in chats[:MAX_SIDEBAR_CHATS]]
@@ -105,16 +124,60 @@ def search_words(query: str) -> str:
     return query.replace("\x00", "").strip()[:MAX_SEARCH_CHARACTERS]
 
 
+# --- what changes while the page is open ------------------------------------------------------------------
+
+
+def _memory_state(project: Project, chat: Chat, now: datetime) -> str:
+    """Whether memory has the chat's turns, as text for the page; empty for a chat without turns."""
+    if not chat.last_output_at:
+        return ""
+    if not project.bank.enabled:
+        return _("Not remembered: memory is off")
+    state = _of_turns(chat, now)
+    return _("Private: %(state)s") % {"state": state} if chat.private else state
+
+
+def _of_turns(chat: Chat, now: datetime) -> str:
+    if chat.parked_at:
+        return _("could not be remembered yet")
+    if chat.pending_outputs and chat.due_at and chat.due_at > now:
+        return _("waits until %(time)s") % {"time": _time(chat.due_at, now)}
+    if chat.pending_outputs:
+        return _("being remembered") if chat.due_at else _("not remembered")
+    return _("remembered") if chat.summarised_through else _("not remembered")
+
+
+def _time(due: datetime, now: datetime) -> str:
+    due = localtime(due)
+    return date_format(due, "TIME_FORMAT" if due.date() == localtime(now).date() else "SHORT_DATETIME_FORMAT")
+
+
+def newest_turns(chat: Chat) -> list[Output]:
+    """The turns that the chat's page shows, as far as :func:`live_state` needs them."""
+    newest = services.turns_of(chat).shown().only("sequence", "status").order_by("-sequence")[:TURNS_ON_A_PAGE]
+    return list(newest)[::-1]
+
+
+def live_state(project: Project, chat: Chat, turns: Sequence[Output], now: datetime) -> dict[str, Any]:
+    """The memory state, the title, and ``turns``, a fingerprint of the turns that the page shows."""
+    fingerprint = " ".join(f"{turn.sequence}{turn.status}" for turn in turns)
+    return {
+        "memory": _memory_state(project, chat, now),
+        "title": chat.title,
+        "turns": sha256(fingerprint.encode()).hexdigest()[:16],
+    }
+
+
 # --- errors of a failed model call ------------------------------------------------------------------------
 
 
 def may_read_errors(user: User, project: Project) -> bool:
-    """Owners, admins and superusers, who can act. The provider's words may name accounts and addresses."""
+    """Only owners, admins and superusers: provider errors may name accounts and addresses, and they can act on them."""
     return permissions.may(user, project.tenant, Role.ADMIN)
 
 
 def error_text(user: User, project: Project, error: str) -> str:
-    """The provider's words for people who can act, a notice for the others. The ledger of calls keeps them."""
+    """Provider details for admins, a generic notice for everybody else; the call ledger keeps the details."""
     return error if may_read_errors(user, project) else unavailable()
 
 
@@ -128,7 +191,7 @@ def unavailable() -> str:
 
 
 def _open_erasure_requests(project: Project, turns: list[Output]) -> set[int]:
-    """Turns in which their author asked to have something forgotten, and the owners have not decided."""
+    """The ids of turns with an erasure request by their author that the owners have not decided yet."""
     withheld = [turn.pk for turn in turns if turn.withheld]
     requests = services.erasure_requests_of(project.bank)
     waiting = requests.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
@@ -147,7 +210,7 @@ def _unsent_prompt(project: Project, chat: Chat, turns: list[Output]) -> Prompt 
 
 
 def _guide(unsent: Prompt, message: str) -> list[Any]:
-    """Without a chat model: the notes recalled for the message that have most of its words, best first."""
+    """Without a chat model: the recalled notes that share the most words with the message, best first."""
     words = _words(message)
     notes = sorted(unsent.memory.recalled.lines, key=lambda note: -len(words & _words(note.text)))
     return notes[:MAX_GUIDE_NOTES]

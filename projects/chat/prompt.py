@@ -26,13 +26,21 @@ class EarlierTurn:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages ready to send, and their tokens. ``turns`` earlier ones fitted; ``cut`` says that others did not."""
+    """Messages ready to send, and their tokens. ``turns`` earlier turns fit; ``cut`` is true if not everything did."""
 
     messages: list[Message]
     memory: PromptMemory
     tokens: int
     turns: int
     cut: bool = False
+
+    @property
+    def without_memory(self) -> list[str]:
+        """The texts of the messages, without what memory added to the first and the last."""
+        texts = [message["content"] for message in self.messages]
+        texts[0] = texts[0].removesuffix(self.memory.system)
+        texts[-1] = texts[-1].removesuffix(self.memory.recalled.text)
+        return texts
 
 
 def assemble(
@@ -45,19 +53,19 @@ def assemble(
     checkpoint: str = "",
     count: Callable[[str], int] | None = None,
 ) -> Prompt:
-    """Assemble a prompt in the order that suits provider prompt caches: what changes least comes first.
+    """Assemble a prompt for provider prompt caches: the parts that change least come first.
 
-    The block is in the system prompt, and after it what is for the asker alone. Notes follow the new message and are
-    not sent again with the next one, so each prompt begins with all of the previous one up to its notes. A
-    ``checkpoint`` replaces the turns that it was made of. Of the turns after it the newest are kept, whole, as many as
-    fit ``context_tokens`` beside an :func:`answer_reserve`; reading ``newest_first`` stops at the first that does not.
-    Raises :class:`InvalidInput` when the message does not fit even without turns and notes.
+    The system message contains the block, then the lines for the asker alone. Notes follow the new message and are not
+    sent again with the next one, so each prompt begins with the previous prompt up to its notes. A ``checkpoint``
+    replaces the turns that it summarises. Of the later turns, the newest are included unshortened, as many as fit
+    ``context_tokens`` minus the :func:`answer_reserve`; ``newest_first`` is read up to the first turn that does not
+    fit. Raises :class:`InvalidInput` if the message does not fit even without turns and notes.
     """
     count = count or services.count_tokens
     head = _paragraphs(system.strip() or DEFAULT_SYSTEM, memory.system)
     before = count(head) + 2 * MESSAGE_TOKENS
     earlier, without_notes = list(_messages(EarlierTurn(checkpoint, ""))), replace(memory, recalled=Text())
-    # The message matters more than the checkpoint, and that more than the notes.
+    # If not all fit, the notes are dropped first, then the checkpoint, but never the message.
     for sent, standing in ((memory, earlier), (without_notes, earlier), (without_notes, [])):
         last = _paragraphs(message, sent.recalled.text)
         used = before + count(last) + _tokens(standing, count)
@@ -73,7 +81,7 @@ def assemble(
 
 
 def continued(prompt: Prompt, prefix: str) -> Prompt:
-    """The prompt with the beginning of its answer, which the model is asked to continue; the same without one."""
+    """Add the beginning of the answer and a request to continue it; an empty ``prefix`` changes nothing."""
     if not prefix:
         return prompt
     asking = Message(role="user", content=services.prompt_text("chat.continue"))
@@ -109,7 +117,7 @@ def _tokens(messages: Iterable[Message], count: Callable[[str], int]) -> int:
 
 
 def _messages(turn: EarlierTurn) -> Iterator[Message]:
-    # Tools beside the question: beside the answer, the model would learn to write such output itself.
+    # Tool output goes with the question: in the answer, it would teach the model to write such output itself.
     if content := _paragraphs(turn.question, turn.tools):
         yield Message(role="user", content=content)
     if turn.answer:
@@ -117,7 +125,7 @@ def _messages(turn: EarlierTurn) -> Iterator[Message]:
 
 
 def _alternating(messages: list[Message]) -> list[Message]:
-    """Consecutive messages of one role joined: many chat templates refuse two in a row."""
+    """Join consecutive messages of the same role, because many chat templates reject two in a row."""
     joined: list[Message] = []
     for message in messages:
         if joined and joined[-1]["role"] == message["role"]:

@@ -18,12 +18,12 @@ from .service import AnswerRequest
 
 
 def own_turns(chat: Chat, user: User) -> QuerySet[Output]:
-    """The turns of a chat that ``user`` may change: their own, not somebody else's words, not excluded."""
+    """The turns of a chat that ``user`` may change: shown turns in their own words that are not withheld."""
     return services.turns_of(chat).shown().filter(author=user.get_username(), said_by="", withheld=False)
 
 
 def other_authors(outputs: QuerySet[Output], user: User) -> str:
-    """Who else wrote some of these turns, and how many: "marta (2), luc.b (1)"; "" for nobody."""
+    """The other authors of these turns with their numbers of turns: "marta (2), luc.b (1)"; "" if there are none."""
     theirs = outputs.exclude(author=user.get_username()).order_by("author")
     counts = theirs.values_list("author").annotate(turns=Count("pk"))
     return ", ".join(f"{author} ({turns})" for author, turns in counts)
@@ -32,7 +32,7 @@ def other_authors(outputs: QuerySet[Output], user: User) -> str:
 def edit(project: Project, output: Output, message: str, author: str, key: str) -> AnswerRequest:
     """Record ``message`` in place of a turn and all later ones, as :func:`service.ask` does.
 
-    Raises :class:`InvalidInput`, also while the turn is being answered.
+    Raises :class:`InvalidInput` like that function, and also while the turn is being answered.
     """
     _require_settled(output)
     replaces = set(services.turns_from(output).values_list("pk", flat=True))
@@ -40,12 +40,13 @@ def edit(project: Project, output: Output, message: str, author: str, key: str) 
 
 
 def regenerate(project: Project, output: Output, author: str) -> AnswerRequest:
-    """Record the message of a turn once more. The turn stays until there is a new answer, at the end of the chat.
+    """Ask the message of a turn again in a new turn at the end of the chat; its answer replaces the old turn.
 
-    A second request while the first is unanswered asks the same message again. Raises :class:`InvalidInput`.
+    If the new turn is unanswered, a second request retries it. Raises :class:`InvalidInput` like :func:`service.ask`,
+    and also without a chat model, or while the new turn is being answered.
     """
     if llm.get("chat") is None:
-        raise InvalidInput(_("No chat model is configured, so nobody would answer."))
+        raise InvalidInput(_("No chat model is configured, so there would be no answer."))
     unanswered = services.turns_of(output.chat).unanswered().filter(replaces=[output.pk]).first()
     if unanswered:
         _require_settled(unanswered)
@@ -54,13 +55,13 @@ def regenerate(project: Project, output: Output, author: str) -> AnswerRequest:
 
 
 def resume(project: Project, output: Output, author: str) -> AnswerRequest:
-    """Have an answer continued that was stopped or broke off; :class:`InvalidInput` if nothing of it is there.
+    """Continue an answer that was stopped or broke off. Raises :class:`InvalidInput` if it has no text yet.
 
-    A stopped answer counts as one, so it is continued in a new version of its turn.
+    A stopped answer counts as complete, so it is continued in a new version of its turn.
     """
     _require_settled(output)
     if llm.get("chat") is None:
-        raise InvalidInput(_("No chat model is configured, so nobody would answer."))
+        raise InvalidInput(_("No chat model is configured, so there would be no answer."))
     draft = Draft.objects.filter(output=output).exclude(text="").first()
     if draft:
         return service.ask_again(project, output.chat, output, prefix=draft.text)
@@ -72,7 +73,7 @@ def resume(project: Project, output: Output, author: str) -> AnswerRequest:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Which version of a turn is shown, of how many, and the ids of those beside it."""
+    """The number of the shown version of a turn, how many there are, and the ids of the previous and the next one."""
 
     number: int
     of: int
@@ -81,12 +82,12 @@ class Versions:
 
 
 def versions_of(chat: Chat, turns: Collection[Output]) -> dict[int, Versions]:
-    """By id, for those of these turns that have several."""
+    """The versions of each turn that has more than one, by the id of the turn."""
     versions = {}
     for shown, ring in services.versions_of(chat, turns).items():
-        at = ring.index(shown)
-        before, after = ring[at - 1] if at else None, ring[at + 1] if at + 1 < len(ring) else None
-        versions[shown] = Versions(at + 1, len(ring), before, after)
+        place = ring.index(shown)
+        before, after = ring[place - 1] if place else None, ring[place + 1] if place + 1 < len(ring) else None
+        versions[shown] = Versions(place + 1, len(ring), before, after)
     return versions
 
 

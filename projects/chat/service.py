@@ -1,4 +1,4 @@
-"""One message of a chat: build its prompt, record it, have it answered."""
+"""Handle one chat message: build its prompt, record it, call the model for its answer."""
 
 import logging
 from collections.abc import Collection, Iterator
@@ -26,7 +26,7 @@ from .titles import title_of
 
 logger = logging.getLogger(__name__)
 
-#: Ends an answer that somebody stopped: it tells people, the model and memory that it is incomplete.
+#: Appended to an answer that somebody stopped, so that people, the model and memory know that it is incomplete.
 STOPPED_MARK = " …"
 
 
@@ -42,7 +42,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """A recorded message and the prompt for its answer. It is answered already if its output is ok."""
+    """A recorded message and the prompt for its answer. It is already answered if the status of ``output`` is OK."""
 
     project: Project
     chat: Chat
@@ -53,7 +53,10 @@ class AnswerRequest:
 
 
 def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
-    """A new chat of ``owner``, or one like it that they began and never wrote in; for them only if it is private."""
+    """Create a chat for ``owner``, or return their unused chat with the same privacy.
+
+    Only ``owner`` gets the memory of a private chat. The bank can make all new chats private.
+    """
     private = private or project.bank.new_chats_private
     unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=private)
     if conversation := unused.first():
@@ -76,12 +79,14 @@ def ask(
 ) -> AnswerRequest:
     """Record ``message``, and build the prompt for its answer with the project's memory.
 
-    The message is recorded before the model is called, so it is in the chat whatever happens then. If the
-    model fails, it is recorded as not answered, and memory leaves it out. Without a chat model it is
-    recorded alone, so that memory works all the same. The same message with the same ``key`` again (a
-    form sent twice, a connection that broke) is the same message, asked again if it has no answer yet.
-    ``replaces`` are the turns that it replaces: the prompt leaves them out, and the answer sets them aside. ``prefix``
-    is the beginning of the answer. Raises :class:`InvalidInput`, and records nothing, when the message is too long.
+    The message is recorded before the model is called, so the chat has it even if the call fails. After a failed call
+    it is marked as unanswered, and memory excludes it. Without a chat model it is recorded without an answer, and
+    memory uses it as usual.
+
+    The same message with the same ``key`` (a form sent twice, a broken connection) is recorded once; if it has no
+    answer yet, it is asked again. ``replaces`` are the ids of the turns that it replaces: the prompt excludes them, and
+    the answer supersedes them. ``prefix`` is the beginning of the answer. Raises :class:`InvalidInput`, and records
+    nothing, if the message is too long.
     """
     known = services.turns_of(chat).filter(key=key, question=message).first() if key else None
     if known and known.status == Output.Status.OK:
@@ -89,7 +94,7 @@ def ask(
     if known:
         return ask_again(project, chat, known)
     prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
-    taken = services.turns_of(chat).filter(key=key).exists()  # by another message: this one needs another key
+    taken = services.turns_of(chat).filter(key=key).exists()  # by another message: record this one without a key
     output = services.record(
         project.bank,
         chat_key=chat.key,
@@ -104,9 +109,9 @@ def ask(
 
 
 def ask_again(project: Project, chat: Chat, output: Output, prefix: str = "") -> AnswerRequest:
-    """Ask the message of ``output`` again, in the same row. :class:`InvalidInput` if it has been answered meanwhile.
+    """Ask the message of ``output`` again in the same row. Raises :class:`InvalidInput` if it was answered meanwhile.
 
-    Its prompt is that of a new message: the answer will stand at the end of the chat.
+    The prompt is built as for a new message, because the turn moves to the end of the chat.
     """
     prompt = prompt_for(project, chat, output.question, keep=True, without=output.replaces)
     output = services.retry_output(project.bank, output.pk)
@@ -115,10 +120,10 @@ def ask_again(project: Project, chat: Chat, output: Output, prefix: str = "") ->
 
 
 def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
-    """Call the model, unless there is an answer already. No transaction spans the call.
+    """Call the model, unless the message is already answered. No transaction is open during the call.
 
-    The message is completed whatever happens, unless the process is killed. If ``on_chunk`` raises :class:`Stopped`,
-    the text until then is the answer.
+    The output gets a final status even if the call fails, unless the process is killed. If ``on_chunk`` raises
+    :class:`Stopped`, the text before that chunk becomes the answer.
     """
     bank, model, output = asked.project.bank, llm.get("chat"), asked.output
     if output.status == Output.Status.OK or model is None:
@@ -127,7 +132,7 @@ def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
         with _completed_on_failure(bank, output):
             prompt, completion = _call_model(asked, model, on_chunk)
     except LLMError as error:
-        # A prompt's cost is recorded only with an answer; a failure is in the ledger alone.
+        # The prompt's tokens are stored only with an answer; a failed call is recorded in the call ledger alone.
         logger.warning("output %s: model %s gave no answer: %s", output.pk, model.model, describe(error))
         operator.chat_model_failed(model.model, str(error))
         output = services.complete(bank, output, status=Output.Status.ERROR, error=str(error))
@@ -140,9 +145,9 @@ def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
 
 
 def stopped(asked: AnswerRequest, partial_answer: llm.Completion) -> Output:
-    """Complete a message whose answer was stopped: the part that people could read is the answer.
+    """Complete a message whose answer was stopped; the text shown so far becomes the answer.
 
-    Without any text the message is unanswered.
+    Without any text the message stays unanswered, with the status STOPPED.
     """
     if not partial_answer.text:
         return services.complete(asked.project.bank, asked.output, status=Output.Status.STOPPED)
@@ -151,7 +156,7 @@ def stopped(asked: AnswerRequest, partial_answer: llm.Completion) -> Output:
 
 
 def answer_timeout() -> timedelta:
-    """How long an answer may take; a message that is pending for longer gets none."""
+    """How long the chat model may take, with all retries; a message pending for longer will not be answered."""
     model = llm.get("chat")
     return timedelta(seconds=model.patience if model else 0)
 
@@ -165,9 +170,10 @@ def prompt_for(
     keep: bool = False,
     without: Collection[int] = (),
 ) -> Prompt:
-    """The exact prompt that ``message`` is answered with (or would be, in the place of ``before``).
+    """Build the exact prompt for ``message``; with ``before``, as if it were asked in place of that turn.
 
-    ``keep`` if it is sent. It leaves out the turns ``without``, and any checkpoint that stands for one of them.
+    Pass ``keep`` if the prompt will be sent: this records the memory that it contains. The prompt excludes the turns
+    whose ids are in ``without``, and every checkpoint that summarises one of them.
     """
     asker = people.asker_of(project, chat)
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, asker=asker)
@@ -197,9 +203,9 @@ def _earlier(chat: Chat, before: Output | None, after: int, without: Collection[
 
 
 def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tuple[Prompt, llm.Completion]:
-    """The answer and its prompt; the chat is compacted first if the model cannot read all of it.
+    """Call the model and return the prompt and the answer; compact the chat first if the prompt does not fit.
 
-    If the model says that the prompt is still too long, the chat is compacted harder and the model called again.
+    If the model rejects the prompt as too long all the same, compact the chat harder and call it once more.
     """
     project, chat, output = asked.project, asked.chat, asked.output
     rebuild = partial(prompt_for, project, chat, output.question, without=output.replaces)
@@ -215,7 +221,7 @@ def _call_model(asked: AnswerRequest, model: llm.LLM, on_chunk: OnChunk) -> tupl
 
 @contextmanager
 def _completed_on_failure(bank: Bank, output: Output) -> Iterator[None]:
-    """Complete the message on any other exception than :class:`LLMError`: a bug of ours, or the server stops."""
+    """Complete the message if a bug or a server shutdown raises anything but :class:`LLMError` or :class:`Stopped`."""
     try:
         yield
     except (LLMError, Stopped):
@@ -234,13 +240,13 @@ def _completed_on_failure(bank: Bank, output: Output) -> Iterator[None]:
 def _complete(
     bank: Bank, prompt: Prompt, pending: Output, completion: llm.Completion | None = None, *, stopped: bool = False
 ) -> Output:
-    """The message with its answer and what that was given with; if another attempt was first, with its answer."""
+    """Store the answer and its :class:`AnswerContext`; if another attempt has answered first, keep that answer."""
     answer = completion.text if completion else ""
     with transaction.atomic():
-        quoted = prompt.memory.quoted(answer, question=pending.question)
-        output = services.complete(bank, pending, answer=answer, title=title_of(pending.question), private_words=quoted)
-        Draft.objects.filter(output=output).delete()  # another attempt that still writes finds none, and stops
-        # A retry that was answered first has this row already.
+        quotes = prompt.memory.quoted(answer, question=pending.question)
+        output = services.complete(bank, pending, answer=answer, title=title_of(pending.question), quotes=quotes)
+        Draft.objects.filter(output=output).delete()  # another attempt that still generates finds no draft, and stops
+        # If a retry was answered first, this row exists already.
         AnswerContext.objects.get_or_create(
             output=output,
             defaults={
@@ -250,6 +256,8 @@ def _complete(
                 "lines": [line.facts for line in prompt.memory.block.lines],
                 "personal": [line.facts for line in prompt.memory.personal.lines],
                 "recalled": [[*line.citations, line.place] for line in prompt.memory.recalled.lines],
+                "cited": prompt.memory.cited(output.answer, elsewhere=prompt.without_memory),
+                "model": completion.model[:200] if completion else "",
                 "prompt_tokens": completion.prompt_tokens if completion else prompt.tokens,
                 "answer_tokens": completion.completion_tokens if completion else 0,
                 "stopped": stopped,

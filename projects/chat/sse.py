@@ -1,4 +1,4 @@
-"""Answers as server-sent events while they are generated, by whichever process; and stopping them."""
+"""Stream answers as server-sent events while this or another process generates them, and stop them."""
 
 import asyncio
 import json
@@ -18,16 +18,17 @@ from memorybank.services import Chat, Output
 from projects.models import Draft, Project
 from projects.tenancy import permissions
 from projects.web.db_connections import release_connection
+from projects.web.markdown import IncrementalHTML
 from projects.web.polling import changes, with_heartbeat
 
 from . import generation, page_context
-from .markdown import IncrementalHTML
 
 #: A comment is sent after this silence; proxies close silent connections after 30 or 60 seconds.
 HEARTBEAT_SECONDS = 10.0
 #: Between two reads of an answer that another process generates.
 POLL_SECONDS = 0.5
-#: Between two events: at least the first, and the second for each running answer, so that pages get their turn.
+#: Pause between two events: the first value, or the second times the number of running answers if that is longer.
+#: It leaves time to serve pages.
 PACE_SECONDS, PACE_SECONDS_PER_ANSWER = 0.15, 0.01
 
 
@@ -48,7 +49,7 @@ async def answer_stream(request: HttpRequest, tenant: str, project: str, key: st
 
 @require_POST
 def stop(request: HttpRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Stop the answer to a message of one's own; the text until then is the answer."""
+    """Stop the answer to one of the user's own messages; the text so far becomes the answer."""
     _, output = _own_message(request, f"{tenant}/{project}", key, turn)
     generation.stop(output)
     return redirect(reverse("chat", args=[tenant, project, key]))
@@ -95,7 +96,7 @@ def _event(name: str, data: dict[str, Any], number: int | None = None) -> str:
 
 
 async def _local_texts(local: generation.Generation) -> AsyncGenerator[str, None]:
-    """The text of an answer of this process, whenever there is more of it."""
+    """Yield the text of an answer that this process generates, each time it has grown."""
     more, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def listener() -> None:
@@ -115,7 +116,7 @@ async def _local_texts(local: generation.Generation) -> AsyncGenerator[str, None
 
 
 def _draft(output: Output) -> str | None:
-    """The text of an answer so far; None if it is not being generated any more."""
+    """The text of an answer so far; None if it is no longer being generated."""
     try:
         if not generation.awaited(services.turns_of(output.chat).filter(pk=output.pk), timezone.now()):
             return None

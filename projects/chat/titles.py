@@ -18,7 +18,7 @@ def title_of(message: str) -> str:
 
 
 def titled(outputs: Sequence[NewOutput]) -> list[NewOutput]:
-    """The outputs with a title for each chat that none of them names."""
+    """Add a title, the first line of the question, to the outputs of chats that none of the outputs names."""
     named = {new.chat_key for new in outputs if new.title}
     return [replace(new, title=_own(new)) if new.chat_key not in named else new for new in outputs]
 

@@ -1,10 +1,10 @@
-"""Actions on one turn: ask again, edit, regenerate, continue, show another version, remember, forget."""
+"""Actions on one turn: ask again, edit, regenerate, continue, rate, show another version, remember, forget."""
 
 from collections.abc import Callable
 from functools import partial
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
@@ -35,7 +35,7 @@ def retry(request: MemberRequest, project: Project, chat: Chat, turn: int) -> Ht
 
 @negotiation.chat_view("GET", "HEAD", "POST", json=True)
 def edit(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """A form with the message, and which turns it replaces; posted, it is asked in their place."""
+    """Show a form with the message and the turns that an edit replaces; a POST asks the edited message instead."""
     output = _own_turn(request, chat, turn)
     if request.method != "POST":
         return _show_edit(request, project, output, MessageForm(initial={"message": output.question}))
@@ -50,7 +50,7 @@ def edit(request: MemberRequest, project: Project, chat: Chat, turn: int) -> Htt
 
 @negotiation.chat_view("POST", json=True)
 def regenerate(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Another answer."""
+    """Generate another answer to the message of a turn."""
     return _answer_anew(request, project, chat, turn, revisions.regenerate)
 
 
@@ -82,9 +82,29 @@ def _answer_anew(
         return negotiation.refused(request, error, show_refusal)
 
 
+@negotiation.chat_view("GET", "HEAD")
+def answer_source(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
+    """The Markdown of an answer as it was written, to be copied."""
+    output = get_object_or_404(services.turns_of(chat).exclude(answer=""), pk=turn)
+    return HttpResponse(output.answer, content_type="text/plain; charset=utf-8")
+
+
+@negotiation.chat_view("POST", json=True)
+def rate(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
+    """Rate an answer, by ``helpful`` = ``yes`` or ``no``; any other value takes the rating back."""
+    output = get_object_or_404(services.turns_of(chat).exclude(answer="").select_related("answer_context"), pk=turn)
+    helpful = {"yes": True, "no": False}.get(request.POST.get("helpful", ""))
+    model = output.answer_context.model if hasattr(output, "answer_context") else ""
+    person = request.user.get_username()
+    services.rate_answer(project.bank, output=output.pk, person=person, helpful=helpful, model=model)
+    if negotiation.wants_json(request):
+        return JsonResponse({"helpful": helpful})
+    return redirect(turn_address(project, chat, turn))
+
+
 @negotiation.chat_view("POST")
 def show_version(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Show this version of a turn, with what followed it, in place of another."""
+    """Show this version of a turn, with the turns that followed it, instead of the version shown now."""
     try:
         own = services.turns_of(chat).filter(author=request.user.get_username())
         services.show_version(project.bank, get_object_or_404(own, pk=turn).pk)
@@ -95,7 +115,7 @@ def show_version(request: MemberRequest, project: Project, chat: Chat, turn: int
 
 @negotiation.chat_view("POST")
 def restore(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Withdraw an erasure request that was made in a turn, or what was mistaken for one."""
+    """Withdraw an erasure request that somebody made in a turn, or that was detected there by mistake."""
     erasure = services.erasure_requests_of(project.bank).filter(chat=chat, asked_in=turn).first()
     if erasure:
         services.restore_asked(project.bank, request_id=erasure.pk, actor=request.user.get_username())
@@ -104,7 +124,7 @@ def restore(request: MemberRequest, project: Project, chat: Chat, turn: int) -> 
 
 @negotiation.chat_view("POST")
 def remember_now(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Have the chat's waiting turns, this one among them, summarised by the next worker, idle or not."""
+    """Have the worker summarise the chat's waiting turns, including this one, even if the chat is not idle yet."""
     _own_turn(request, chat, turn)
     try:
         if chat.private:
@@ -118,7 +138,7 @@ def remember_now(request: MemberRequest, project: Project, chat: Chat, turn: int
 
 @negotiation.chat_view("POST")
 def forget(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Show what would be erased with a turn; posted again with ``sure``, erase it."""
+    """Erase a turn if ``sure=yes`` is posted; otherwise show what would be erased with it."""
     actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
     output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
     receipt = services.forget(project.bank, output=output.pk, actor=actor, dry_run=not sure)

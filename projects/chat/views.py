@@ -1,4 +1,4 @@
-"""The pages of a project's chats, and actions on a whole chat. ``tenancy.permissions`` alone says who may."""
+"""The pages of a project's chats, and actions on an entire chat; ``tenancy.permissions`` decides all access."""
 
 from functools import partial
 
@@ -9,6 +9,7 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -27,11 +28,12 @@ from .forms import MessageForm, TitleForm
 
 CHATS_ON_A_PAGE = 50
 CHATS_ON_HOME = 8
+HELP_COMMAND = "/help"
 
 
 @require_GET
 def favicon(request: HttpRequest) -> HttpResponse:
-    """For clients that ask for the icon without having read a page that names it."""
+    """Redirect to the icon, for clients that request it without having read its address in a page."""
     return redirect(static("projects/icon.svg"))
 
 
@@ -82,36 +84,38 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
 
 
 def _to_review(user: User, project: Project) -> int:
-    """Quarantined lines that wait for this user to judge them."""
+    """The number of quarantined lines that this user has to review."""
     return services.browse(project.bank).to_review().count() if permissions.may(user, project.tenant, Role.ADMIN) else 0
 
 
 # --- one chat ---------------------------------------------------------------------------------------------
 
 
-@negotiation.chat_view("GET", "HEAD", "POST", json=True)
+@negotiation.chat_view("GET", "HEAD", "POST", json=True, or_read=True)
 def chat_page(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
-    """The chat with its composer, which works without JavaScript, too.
+    """The chat with its composer, which also works without JavaScript.
 
-    A posted ``key`` (32 hexadecimal digits) makes sending the same message again the same message. ``/compact`` in
-    place of a message compacts the chat.
+    A message posted twice with the same ``key`` (32 hexadecimal digits) is recorded once. Posting ``/compact`` instead
+    of a message compacts the chat.
     """
     if request.method != "POST":
         return page_context.show_chat(request, project, chat, MessageForm())
     form = MessageForm.posted(request)
     try:
         return _send(request, project, chat, form)
-    except negotiation.REFUSALS as error:  # the page has the text still in the composer
+    except negotiation.REFUSALS as error:  # the page keeps the text in the composer
         return negotiation.refused(request, error, partial(page_context.show_chat, request, project, chat, form))
 
 
 def _send(request: MemberRequest, project: Project, chat: Chat, form: MessageForm) -> HttpResponse:
     message, key = form.message_and_key()
+    if message.strip() == HELP_COMMAND:  # JavaScript shows it without a request
+        return page_context.show_chat(request, project, chat, MessageForm(), help_asked=True)
     focus = compaction.command_focus(message)
     if focus is None:
         asked = service.ask(project, chat, message, request.user.get_username(), key)
         return negotiation.answered(request, asked)
-    if negotiation.wants_json(request):  # a script follows the progress, a form waits
+    if negotiation.wants_json(request):  # JavaScript polls the progress, a form post waits
         compaction.begin(project, chat, focus)
         return JsonResponse({"compaction": compaction.progress(project, chat)}, status=202)
     checkpoint = compaction.compact(project, chat, focus)
@@ -129,13 +133,20 @@ def compaction_progress(request: MemberRequest, project: Project, chat: Chat) ->
     return JsonResponse({**progress, "checkpoint": compaction.as_json(checkpoint)})
 
 
+@negotiation.chat_view("GET", json=True)
+def state(request: MemberRequest, project: Project, chat: Chat) -> JsonResponse:
+    """Polled by an open page: whether the chat is in memory, and whether its turns have changed."""
+    turns = page_context.newest_turns(chat)
+    return JsonResponse(page_context.live_state(project, chat, turns, timezone.now()))
+
+
 # --- actions on a whole chat ------------------------------------------------------------------------------
 
 
 @require_POST
 @login_required
 def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """Begin a chat, private from its first message on if that is asked for."""
+    """Create a chat; with ``private=on`` it is private from its first message."""
     project_row = permissions.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
     conversation = service.begin(project_row, request.user, private=request.POST.get("private") == "on")
     return redirect("chat", tenant=tenant, project=project, key=conversation.chat.key)
@@ -154,9 +165,9 @@ def rename(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse
 
 @negotiation.chat_view("POST")
 def private(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
-    """Choose whom a chat is for. Posted without ``sure``, it shows first what others could read then, or no more.
+    """Change the audience of a chat. Without ``sure=yes``, show first what others would gain or lose, if anything.
 
-    ``undo`` takes a change back at once, unless somebody has written in the chat since.
+    ``undo`` reverts a change without asking, unless somebody has written in the chat since.
     """
     actor = request.user.get_username()
     form = AudienceForm(project, chat, actor, request.POST)
@@ -181,7 +192,7 @@ def _last_turn(chat: Chat) -> str:
 
 @negotiation.chat_view("POST")
 def delete(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
-    """Show what would be erased with a chat; posted again with ``sure``, erase it."""
+    """Erase a chat if ``sure=yes`` is posted; otherwise show what would be erased with it."""
     actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
     receipt = services.forget(project.bank, chat=chat.key, actor=actor, dry_run=not sure)
     parts = receipt_parts(receipt.counts)

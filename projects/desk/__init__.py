@@ -1,1 +1,1 @@
-"""The owner's desk: create and configure projects, their keys, costs and notices; one's own account."""
+"""Pages for owners and admins (projects, API keys, costs, notices), and each user's account pages."""

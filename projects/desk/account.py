@@ -1,4 +1,4 @@
-"""The pages of one's own account: name, password, sessions, deleting it; and a forgotten password."""
+"""Account pages: display name, password, sessions, account deletion, and password reset."""
 
 from threading import Thread
 from typing import Any
@@ -7,24 +7,27 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import PasswordChangeForm, PasswordResetForm
+from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView, PasswordResetView
 from django.contrib.messages.views import SuccessMessageMixin
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from projects.models import LoginFailures
 from projects.tenancy import accounts
-from projects.tenancy.login_throttle import LoginForm
+from projects.tenancy.login_throttle import LoginForm, PasswordForm, confirm_password
 from projects.tenancy.members import MAX_RECEIVED_PER_DAY, MembershipError
 from projects.web.requests import MemberRequest
+
+from .email_address import EmailForm, request_change
 
 
 class NameForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
@@ -36,29 +39,44 @@ class NameForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run
 
 
 class SignIn(LoginView):
-    """The only page to sign in on, for the admin as well."""
+    """The site's only login page; the admin uses it, too."""
 
     template_name = "projects/login.html"
     authentication_form = LoginForm
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        """Send on whoever is signed in, but not back to an admin that is closed to them."""
+        """Redirect logged-in users to ``next``, except non-staff to the admin, which would send them back here."""
         to_admin = request.GET.get("next", "").startswith(reverse("admin:index"))
         self.redirect_authenticated_user = not to_admin or getattr(request.user, "is_staff", False)
         return super().dispatch(request, *args, **kwargs)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return {**super().get_context_data(**kwargs), "unsent": self.request.POST}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        """Redirect; a message that was sent while signed out is first shown again, ready to be sent."""
+        redirection = super().form_valid(form)
+        if not self.request.POST.get("message"):
+            return redirection
+        context = {"unsent": self.request.POST, "address": self.get_success_url()}
+        return render(self.request, "projects/account/unsent_message.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def account_page(request: MemberRequest) -> HttpResponse:
-    """Display name, password, sessions. A changed password signs out everywhere else."""
+    """Change name, e-mail address and password, and count other sessions. A new password ends all other sessions."""
     what = request.POST.get("what", "") if request.method == "POST" else ""
+    email = EmailForm(request.user, request.POST if what == "email" else None)
     name = NameForm(request.POST if what == "name" else None, instance=User.objects.get(pk=request.user.pk))
-    password = PasswordChangeForm(request.user, request.POST if what == "password" else None)
+    password = PasswordForm(request.user, request.POST if what == "password" else None)
     password.fields["old_password"].widget.attrs.pop("autofocus", None)  # the page begins with the name
     if what == "name" and name.is_valid():
         name.save()
         messages.success(request, _("Saved."))
+        return redirect("account")
+    if what == "email" and email.is_valid():
+        messages.success(request, request_change(request, email.cleaned_data["email"], timezone.now()))
         return redirect("account")
     if what == "password" and password.is_valid():
         password.save()
@@ -66,8 +84,8 @@ def account_page(request: MemberRequest) -> HttpResponse:
         messages.success(request, _("Your password is changed. You are signed out everywhere else."))
         return redirect("account")
     sessions = len(accounts.other_sessions(request.user, str(request.session.session_key), timezone.now()))
-    context = {"name": name, "password": password, "sessions": sessions}
-    failed = name.errors or password.errors
+    context = {"name": name, "email": email, "password": password, "sessions": sessions}
+    failed = name.errors or email.errors or password.errors
     return render(request, "projects/account/account.html", context, status=400 if failed else 200)
 
 
@@ -83,16 +101,15 @@ def end_sessions(request: MemberRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def delete_account(request: MemberRequest) -> HttpResponse:
-    """Say what goes and what stays; posted with the password, delete the account."""
+    """GET lists what is deleted and what is kept; POST with the password deletes the account."""
     problem = ""
     if request.method == "POST":
         try:
-            if not request.user.check_password(request.POST.get("password", "")):
-                raise MembershipError(_("This is not your password."))
+            confirm_password(request.user, request.POST.get("password", ""))
             with_chats = request.POST.get("chats") == "erase"
             accounts.delete(User.objects.get(pk=request.user.pk), with_chats=with_chats, now=timezone.now())
-        except MembershipError as why:
-            problem = str(why)
+        except (MembershipError, ValidationError) as why:
+            problem = why.messages[0] if isinstance(why, ValidationError) else str(why)
         else:
             logout(request)
             messages.success(request, _("Your account is deleted."))
@@ -105,7 +122,7 @@ def delete_account(request: MemberRequest) -> HttpResponse:
 
 
 class ResetForm(PasswordResetForm):
-    """Sends a link. The answer comes as quickly for an unknown address, so that nobody learns which there are."""
+    """Sends a reset link. The response time must not reveal whether an e-mail address has an account."""
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         now = timezone.now()
@@ -118,8 +135,9 @@ class ResetForm(PasswordResetForm):
             super().save(*args, **kwargs)
 
     def send_mail(self, *args: Any, **kwargs: Any) -> None:
-        """In a thread of its own: a mail server takes its time."""
-        Thread(target=super().send_mail, args=args, kwargs=kwargs).start()
+        """Send the e-mail in a new thread, because a mail server may be slow; in the language of this page."""
+        send = translation.override(translation.get_language())(super().send_mail)
+        Thread(target=send, args=args, kwargs=kwargs).start()
 
 
 class ForgottenPassword(SuccessMessageMixin, PasswordResetView):  # type: ignore[type-arg]

@@ -1,4 +1,4 @@
-"""Forms of a project with the settings of its bank, and of an API key: on the site, and in the admin."""
+"""Forms for a project with its bank settings, and for an API key; the site and the admin use them."""
 
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from projects.models import APIKey, NameSource, Project, Scope
 from projects.models.key import DEFAULT_NAME_SOURCES
 from projects.models.tenant import SLUG
 from projects.tenancy import api_keys
-from projects.web import prices
+from projects.tenancy.budget import currency
 
-#: The bank's settings that a project's form offers.
+#: The bank settings that a project form includes.
 BANK_SETTINGS = (
     *("max_tokens", "recall_tokens", "personal_tokens", "new_chats_private"),
     *("idle_minutes", "timezone", "focus", "redact_personal", "monthly_cap"),
@@ -26,8 +26,8 @@ BANK_SETTINGS = (
 )
 
 
-#: On the site, where no other names stand beside them.
-LABELS = {
+#: Self-explanatory labels for the site, where fields have no other names nearby; the admin uses the model's labels.
+FIELD_LABELS = {
     "max_tokens": _("Memory budget, in tokens"),
     "idle_minutes": _("Minutes until an idle chat is summarised"),
     "monthly_cap": _("Monthly limit for memory"),
@@ -36,7 +36,7 @@ LABELS = {
 
 
 def _bank_field(name: str) -> Any:
-    """The form field of a bank setting, with the model's limits: ``formfield()`` leaves some of them out."""
+    """The form field of a bank setting, with all validators of the model field: ``formfield()`` omits some."""
     setting: Any = Bank._meta.get_field(name)
     field = setting.formfield()
     field.validators = [*field.validators, *setting.validators]
@@ -88,7 +88,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
             self.initial.setdefault(name, getattr(self.bank, name))
 
     def clean(self) -> dict[str, Any]:
-        """Memory is switched on only after somebody has read and accepted the disclosure."""
+        """Allow memory to be enabled only if the disclosure is accepted, now or earlier."""
         cleaned = super().clean() or self.cleaned_data
         accepted = cleaned.get("disclosure_read") or self.bank.disclosure_accepted_at
         if cleaned.get("enabled") and not accepted:
@@ -102,7 +102,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
         return {name: self.cleaned_data[name] for name in BANK_SETTINGS if name in self.changed_data}
 
     def apply(self, bank: Bank, actor: str) -> None:
-        """Apply the bank's half of the form through services, which write the audit log."""
+        """Save the bank settings through services, which write the audit log."""
         if self.changed_settings:
             services.configure(bank, actor=actor, **self.changed_settings)
         if "enabled" not in self.changed_data:
@@ -116,7 +116,7 @@ class ProjectForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at 
 
 
 class SettingsForm(ProjectForm):
-    """A project on the site. Its tenant and its slug, which addresses have, stay."""
+    """A project's settings on the site. Tenant and slug cannot be changed, because URLs contain them."""
 
     class Meta(ProjectForm.Meta):
         fields = ["name", "system_prompt"]
@@ -125,18 +125,18 @@ class SettingsForm(ProjectForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, label in LABELS.items():
+        for name, label in FIELD_LABELS.items():
             self.fields[name].label = label
         self.fields["monthly_cap"].help_text = _(
             "In %(currency)s. Leave empty for none. When it is reached, memory falls back to extraction and is "
             "regenerated later."
-        ) % {"currency": prices.currency()}
+        ) % {"currency": currency()}
 
     field_order = ("name", "system_prompt", "enabled", "disclosure_read", "history", *BANK_SETTINGS)
 
 
 class NewProjectForm(forms.Form):
-    """A new project of a tenant; its address is made of its name unless it is given."""
+    """A new project of a tenant. Without a slug, one is derived from the name."""
 
     name = forms.CharField(label=_("Name"), max_length=200, widget=forms.TextInput({"autofocus": True}))
     slug = forms.CharField(
@@ -157,7 +157,7 @@ class NewProjectForm(forms.Form):
 
 
 class NewKeyForm(forms.Form):
-    """A key of a known project."""
+    """A new API key; the view knows the project."""
 
     name = forms.CharField(label=_("Name"), help_text=_("Who or what will use it."))
     scopes = forms.MultipleChoiceField(
@@ -167,7 +167,7 @@ class NewKeyForm(forms.Form):
         label=_("Days it is valid"),
         required=False,
         min_value=1,
-        max_value=api_keys.MAX_DAYS,
+        max_value=api_keys.MAX_KEY_DAYS,
         help_text=_("Leave empty for a key that never expires."),
     )
     name_sources = forms.MultipleChoiceField(
@@ -180,7 +180,7 @@ class NewKeyForm(forms.Form):
     )
 
     def clean(self) -> dict[str, Any]:
-        """Apply the same limits as the command."""
+        """Apply the same limits as the command create_api_key."""
         cleaned = super().clean() or self.cleaned_data
         if not self.errors:
             try:
@@ -191,7 +191,7 @@ class NewKeyForm(forms.Form):
 
 
 class APIKeyForm(NewKeyForm, forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
-    """A key in the admin, of a project that is chosen there."""
+    """A new API key in the admin, where the project is a field of the form."""
 
     class Meta:
         model = APIKey

@@ -1,12 +1,13 @@
-"""The page on which an owner or admin chooses what they are told by e-mail, and sees the project's webhooks."""
+"""The page on which an owner or admin chooses what they are told by e-mail."""
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from memorybank.exceptions import InvalidInput
 from projects.models import Project, Webhook
@@ -20,15 +21,15 @@ class NoticesForm(forms.Form):
     events = forms.MultipleChoiceField(
         label=gettext_lazy("E-mail me when"),
         required=False,
-        choices=[(change.value, words) for change, words in mail.NOTICES.items()],
+        choices=[(change.value, words) for change, words in mail.MAILED_EVENTS.items()],
         widget=forms.CheckboxSelectMultiple,
     )
 
 
 @project_view("project-notices")
 def notices_page(request: MemberRequest, project: Project) -> HttpResponse:
-    """Which notices the reader gets; choosing none stops them."""
-    mine, others = _hooks(request, project)
+    """Choose the e-mail notices for oneself; choosing none stops them."""
+    mine = _own_hook(request, project)
     form = NoticesForm(
         request.POST if request.method == "POST" else None, initial={"events": mine.events if mine else []}
     )
@@ -40,22 +41,21 @@ def notices_page(request: MemberRequest, project: Project) -> HttpResponse:
         else:
             messages.success(request, _("Saved."))
         return redirect("project-notices", project.tenant.slug, project.slug)
-    return show(request, project, "notices", {"form": form, "webhooks": others})
+    return show(request, project, "notices", {"form": form})
 
 
-def _hooks(request: MemberRequest, project: Project) -> tuple[Webhook | None, list[Webhook]]:
-    """The reader's own, and those that are told by HTTP."""
-    hooks = list(project.webhooks.filter(disabled_at=None).select_related("project__tenant"))
-    mine = [hook for hook in hooks if request.user.email and mail.recipient(hook) == request.user.email]
-    return (mine[0] if mine else None), [hook for hook in hooks if not mail.recipient(hook)]
+def _own_hook(request: MemberRequest, project: Project) -> Webhook | None:
+    """The current user's e-mail subscription, if there is one."""
+    hooks = project.webhooks.filter(disabled_at=None).select_related("project__tenant")
+    return next((hook for hook in hooks if request.user.email and mail.recipient(hook) == request.user.email), None)
 
 
 def _save(request: MemberRequest, project: Project, mine: Webhook | None, events: list[str]) -> None:
     actor, now = request.user.get_username(), timezone.now()
+    site, language = request.build_absolute_uri("/").rstrip("/"), get_language() or settings.LANGUAGE_CODE
     if mine and events:
-        registry.change(mine, events=events, actor=actor, now=now)
+        registry.change_mail(mine, request.user, events=events, site=site, language=language, now=now)
     elif mine:
         registry.remove(mine, actor=actor, now=now)
     elif events:
-        site = request.build_absolute_uri("/").rstrip("/")
-        registry.add_mail(project, request.user, events=events, site=site, now=now)
+        registry.add_mail(project, request.user, events=events, site=site, language=language, now=now)

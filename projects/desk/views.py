@@ -1,12 +1,16 @@
 """The pages on which owners and admins create and configure projects."""
 
+import json
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import Q
+from django.http import HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,22 +24,22 @@ from projects.web.requests import MemberRequest
 
 from .forms import NewKeyForm, NewProjectForm, SettingsForm
 
-#: The forms' parts on the settings page; what is rarely changed is folded.
-OFTEN = ("max_tokens", "monthly_cap", "new_chats_private", "idle_minutes", "timezone", "focus")
-RARELY = ("redact_personal", "keep_turns_days", "keep_memory_days", "recall_tokens", "personal_tokens")
+#: The two groups of bank settings on the settings page; RARELY is collapsed.
+FREQUENT_SETTINGS = ("max_tokens", "monthly_cap", "new_chats_private", "idle_minutes", "timezone", "focus")
+RARE_SETTINGS = ("redact_personal", "keep_turns_days", "keep_memory_days", "recall_tokens", "personal_tokens")
 
-ProjectView = Callable[[MemberRequest, Project], HttpResponse]
+ProjectView = Callable[..., HttpResponseBase]
 
 
-def project_view(name: str, *, post: bool = False) -> Callable[[ProjectView], Callable[..., HttpResponse]]:
-    """A view for those who may open the address ``name``; it gets the project."""
+def project_view(name: str, *, post: bool = False) -> Callable[[ProjectView], ProjectView]:
+    """Decorate a view of the URL ``name``: check the permission, and pass the project and other URL arguments."""
 
-    def decorate(view: ProjectView) -> Callable[..., HttpResponse]:
+    def decorate(view: ProjectView) -> ProjectView:
         @(require_POST if post else require_http_methods(["GET", "HEAD", "POST"]))
         @login_required
         @wraps(view)
-        def opened(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-            return view(request, permissions.page_for(request.user, name, tenant, project)[0])
+        def opened(request: MemberRequest, tenant: str, project: str, **place: Any) -> HttpResponseBase:
+            return view(request, permissions.page_for(request.user, name, tenant, project)[0], **place)
 
         return opened
 
@@ -45,7 +49,7 @@ def project_view(name: str, *, post: bool = False) -> Callable[[ProjectView], Ca
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
-    """A new project, its memory off; its settings are next."""
+    """Create a project with memory off, then redirect to its settings."""
     tenant_row = permissions.tenant_for(request.user, tenant)
     form = NewProjectForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -62,7 +66,7 @@ def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
 
 @project_view("project-settings")
 def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
-    """Name, instructions, the switch of memory with its disclosure, and the settings of memory."""
+    """Edit a project: name, system prompt, whether memory is on (with its disclosure), and memory settings."""
     form = SettingsForm(
         request.POST if request.method == "POST" else None,
         instance=Project.objects.select_related("bank").get(pk=project.pk),
@@ -75,8 +79,8 @@ def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
     summariser, bank = llm.get("summary"), project.bank
     context: dict[str, Any] = {
         "form": form,
-        "often": [form[name] for name in OFTEN],
-        "rarely": [form[name] for name in RARELY],
+        "often": [form[name] for name in FREQUENT_SETTINGS],
+        "rarely": [form[name] for name in RARE_SETTINGS],
         "history": None if bank.enabled else services.history(bank),
         **services.recorded(bank)._asdict(),
         "idle_minutes": bank.idle_minutes,
@@ -87,7 +91,7 @@ def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
 
 @project_view("project-keys")
 def keys_page(request: MemberRequest, project: Project) -> HttpResponse:
-    """The project's API keys, and a form for a new one, which the answer alone shows."""
+    """List API keys and create one. Only the response to the POST contains the new key."""
     form, secret = NewKeyForm(request.POST if request.method == "POST" else None), ""
     if request.method == "POST" and form.is_valid():
         new = {name: form.cleaned_data[name] for name in ("name", "scopes", "days", "name_sources")}
@@ -113,10 +117,20 @@ def costs_page(request: MemberRequest, project: Project) -> HttpResponse:
     return show(request, project, "costs", {"spent": services.spent(project.bank)})
 
 
+@project_view("project-export", post=True)
+def export(request: MemberRequest, project: Project) -> StreamingHttpResponse:
+    """Download memory as JSON Lines, with the turns of programs' chats and of one's own, but of no private chat."""
+    chats = services.chats_of(project.bank).filter(Q(conversation=None) | Q(conversation__owner=request.user))
+    rows = services.export(project.bank, actor=request.user.get_username(), chats=chats)
+    lines = (json.dumps(row, ensure_ascii=False, cls=DjangoJSONEncoder).encode() + b"\n" for row in rows)
+    headers = {"Content-Disposition": f'attachment; filename="{project.tenant.slug}-{project.slug}.jsonl"'}
+    return StreamingHttpResponse(lines, content_type="application/x-ndjson", headers=headers)
+
+
 def show(
     request: MemberRequest, project: Project, part: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    """The page ``part`` of a project's settings."""
+    """Render the page ``part`` of a project's settings."""
     frame = {"project": project, "bank": project.bank, "part": part}
     frame["may_open"] = permissions.may_open(request.user, project)
     return render(request, f"projects/desk/{part}.html", {**frame, **context}, status=status)

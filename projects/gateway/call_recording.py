@@ -8,9 +8,10 @@ from typing import Any
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.services import Bank
+from memorybank.services import Bank, Output
 
 from . import turn_recording
+from .database import upstream_objects
 from .protocols import Answer
 from .requests import Route
 from .turn_recording import RecordedQuestion
@@ -20,10 +21,14 @@ MAX_COUNTED_CHARACTERS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that was answered or failed: ``body`` as it was sent, and ``failed``, the ledger's outcome, or ""."""
+    """A finished request to the upstream at ``address``.
+
+    ``body`` is what was sent there, ``failed`` the ledger's outcome of a failure, or "".
+    """
 
     bank: Bank
     route: Route
+    address: str
     body: dict[str, Any]
     received_at: datetime
     answer: Answer
@@ -32,13 +37,16 @@ class Call:
     ended_at: datetime = field(default_factory=timezone.now)
 
     def record(self, question: RecordedQuestion | None) -> None:
-        """Record it, with the turn if it is one."""
+        """Record the turn's answer, if there is a turn, and enter the call in the ledger if its route has a purpose."""
         answer, purpose = self.answer, self.route.purpose
         answer.model = answer.model or str(self.body.get("model") or "")
         if purpose and not self.failed:
             self._estimate_tokens()
         if question:
             turn_recording.record_answer(question, answer, self.status)
+            self._bind_conversation(question.output)
+        elif self.route.object_id and answer.state:
+            turn_recording.record_stored_answer(self.bank, self._turn_in_background(), answer)
         if purpose:
             services.record_call(
                 self.bank,
@@ -52,8 +60,16 @@ class Call:
                 error=answer.error,
             )
 
+    def _turn_in_background(self) -> Output | None:
+        return upstream_objects.find_turn(self.bank.pk, self.address, self.answer.stored_id)
+
+    def _bind_conversation(self, output: Output | None) -> None:
+        conversation = self.route.protocol.conversation(self.body)
+        if conversation and output:
+            upstream_objects.bind_conversation(self.bank.pk, self.address, conversation, output.chat_id)
+
     def _estimate_tokens(self) -> None:
-        """Estimate tokens that the upstream did not report: it need not, and for a cancelled stream it cannot."""
+        """Estimate token counts that are missing: they are optional, and a cancelled stream ends before them."""
         answer = self.answer
         if answer.prompt_tokens is None:
             answer.prompt_tokens = _count_tokens(self._prompt_text())
@@ -73,7 +89,7 @@ class Call:
 
 
 def _count_tokens(text: str) -> int:
-    """The tokens of a text; those of a long one are estimated from its beginning."""
+    """Count a text's tokens; extrapolate from its first ``MAX_COUNTED_CHARACTERS`` if it is longer."""
     if len(text) <= MAX_COUNTED_CHARACTERS:
         return services.count_tokens(text)
     return round(services.count_tokens(text[:MAX_COUNTED_CHARACTERS]) * len(text) / MAX_COUNTED_CHARACTERS)

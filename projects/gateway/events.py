@@ -26,7 +26,7 @@ class EventSplitter:
 
 
 def replace_data(events: bytes, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> bytes:
-    """These complete events, with other JSON data where ``change`` returns some."""
+    """Replace the JSON data of complete events by the result of ``change``; None leaves an event unchanged."""
     parts: list[bytes] = []
     start = 0
     for end in [match.end() for match in _EVENT_END.finditer(events)] or [len(events)]:

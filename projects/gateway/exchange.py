@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 HEARTBEAT_COMMENT = b": still there\n\n"
-#: Silence in a stream after which a comment is sent: proxies close silent streams.
+#: A comment is sent after a stream was silent for this long, because proxies close silent streams.
 HEARTBEAT_SECONDS = 30.0
 STREAM_BROKEN_MESSAGE = "The upstream broke off its answer."
 Outcome = LLMCall.Outcome
@@ -34,19 +34,19 @@ OUTCOME_BY_STATUS = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 42
 
 
 class Exchange:
-    """An accepted request until its answer is recorded. The question is recorded while the upstream works."""
+    """Handles an accepted request until its answer is recorded; records the question while the upstream works."""
 
     def __init__(self, request: GatewayRequest) -> None:
         self._request = request
         self._reader = request.route.protocol.reader()
         self._bank = request.key.project.bank
-        self._recording = Recording(self._bank.pk, request.injection.turn)
+        self._recording = Recording(self._bank.pk, request.target.base_url, request.injection.turn)
         self._finishing: asyncio.Future[None] | None = None
         if request.route.remembers and request.injection.turn is None:
             recording.count(self._bank, request.injection.skipped, request.received_at)
 
     async def memory_headers(self) -> dict[str, str]:
-        """The response headers about memory and about what became of the turn."""
+        """The response headers about memory and about the recording of the turn."""
         headers = self._request.injection.headers() if self._request.route.remembers else {}
         return {**headers, **await self._recording.headers()}
 
@@ -75,7 +75,10 @@ class Exchange:
         await self.finish(Output.Status.ERROR, failed, self._reader.error)
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:
-        """Forward events as they arrive. The last waits for the turn to be recorded: a request may follow at once."""
+        """Forward events as they arrive.
+
+        The last event waits briefly until the turn is recorded, because the client's next request may follow at once.
+        """
         import httpx2  # takes 0.4 s, and no page needs it
 
         splitter = EventSplitter()
@@ -95,7 +98,7 @@ class Exchange:
         except httpx2.HTTPError as error:
             logger.warning("gateway: a stream broke off: %s", type(error).__name__)
             await self.fail(self._reader.error or STREAM_BROKEN_MESSAGE)
-            if not self._reader.error:  # otherwise the upstream has said so itself
+            if not self._reader.error:  # otherwise the upstream's own error was forwarded
                 yield self._request.route.protocol.broken(STREAM_BROKEN_MESSAGE)
         except (asyncio.CancelledError, GeneratorExit):
             await self.cancel()
@@ -104,7 +107,7 @@ class Exchange:
             await asyncio.shield(asyncio.ensure_future(response.aclose()))
 
     async def _clean(self, raw: bytes, events: list[dict[str, object]]) -> tuple[bytes, list[dict[str, object]]]:
-        """The same, with an upstream's errors cleaned."""
+        """The bytes and events, with an upstream's errors cleaned."""
         if not any(map(errors.holds_error, events)):
             return raw, events
         return await readers.run(errors.clean_events, self._request.sent, raw)
@@ -112,6 +115,7 @@ class Exchange:
     async def _read_events(self, events: Iterable[dict[str, object]]) -> None:
         for event in events:
             self._read(event)
+        self._bind_ids()  # at once: another connection may cancel what is still streamed
         if self._reader.done:
             await self._finish_stream()
 
@@ -122,7 +126,7 @@ class Exchange:
             await self.finish()
 
     def _read(self, data: dict[str, object], *, whole: bool = False) -> None:
-        """Read a copy of the data; what cannot be parsed is forwarded all the same."""
+        """Pass data to the reader; data that cannot be parsed is logged, and the client still gets it."""
         try:
             (self._reader.read_body if whole else self._reader.event)(data)
         except Exception as error:
@@ -131,8 +135,15 @@ class Exchange:
     async def _record_outcome(self, status: str, failed: str, error: str) -> None:
         answer, request = self._reader.answer(), self._request
         answer.error = error
-        call = Call(self._bank, request.route, request.injection.body, request.received_at, answer, status, failed)
-        await self._recording.finish(call)
+        address, body = request.target.base_url, request.injection.body
+        self._bind_ids()
+        await self._recording.finish(
+            Call(self._bank, request.route, address, body, request.received_at, answer, status, failed)
+        )
+
+    def _bind_ids(self) -> None:
+        if self._request.creates:
+            self._recording.bind(self._reader.ids)
 
 
 def _parse_json(content: bytes) -> dict[str, object]:

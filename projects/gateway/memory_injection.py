@@ -14,7 +14,7 @@ from projects.tenancy import people
 
 from ..models import APIKey
 from . import request_identity, side_calls
-from .conversations import TurnLocation, find_given_notes, is_beside_chat, locate_turn
+from .conversations import TurnLocation, find_given_notes, find_notes_of_chat, is_beside_chat, locate_turn
 from .messages import ParsedRequest, parse_request
 from .protocols import Protocol
 from .request_identity import Sender
@@ -29,7 +29,7 @@ class GatewayTurn:
     """One request of a chat, with the memory added to it.
 
     ``location`` is None if memory was skipped before the turn was located; ``skipped`` says why there is no memory.
-    ``key_in_chat`` is that of its output, if it is a new one.
+    ``key_in_chat`` is the key of its output, if the turn is new.
     """
 
     key: APIKey
@@ -39,6 +39,8 @@ class GatewayTurn:
     continues_prefill: bool = False
     #: Whether a tool call may be the whole answer, because the client forces one.
     forces_tool: bool = False
+    #: The upstream's id of the conversation that it stores, or "".
+    conversation: str = ""
     location: TurnLocation | None = None
     memory: PromptMemory = NO_MEMORY
     skipped: str = ""
@@ -51,7 +53,7 @@ class GatewayTurn:
 
     @property
     def size(self) -> int:
-        """About how many bytes it holds until it is recorded."""
+        """The approximate memory, in bytes, that it occupies until it is recorded."""
         messages = [*self.request.before, self.request.question, *self.request.since]
         return sum(len(message.text) for message in messages)
 
@@ -82,18 +84,19 @@ class MemoryInjection:
 def read_turn(
     key: APIKey, protocol: Protocol, body: dict[str, Any], headers: Mapping[str, str], received_at: datetime
 ) -> GatewayTurn | None:
-    """The request as a turn of a chat; None if it is none. Does not ask the database."""
+    """Parse the request as a turn of a chat; None for a side call or without a question. No database access."""
     if side_calls.is_declared(body, headers):
         return None
     request, answer = parse_request(protocol.messages(body)), protocol.answer_format(body)
     if request is None or side_calls.is_side_call(answer, request):
         return None
     sender = request_identity.sender_of(key, protocol, body, headers)
-    return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, answer.forces_tool)
+    conversation = protocol.conversation(body)
+    return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, answer.forces_tool, conversation)
 
 
 def without_memory(turn: GatewayTurn, body: dict[str, Any], reason: SkipReason) -> MemoryInjection:
-    """The body as it is; the turn is recorded all the same."""
+    """Leave the body unchanged for ``reason``; the turn is still recorded."""
     return MemoryInjection(body, replace(turn, skipped=reason), reason)
 
 
@@ -106,11 +109,17 @@ def inject_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -
         return without_memory(turn, body, SkipReason.FAILED)
 
 
+#: What records a turn; the services load it at first use, which takes longer than memory may take for an answer.
+RECORDING = ("record", "complete", "add_messages", "set_aside")
+
+
 @services.every_bank()
 def warm_up() -> None:
-    """Do what the first message would wait for. Records nothing but the call of an embedding model, if there is one."""
-    import httpx2  # noqa: F401  (what sends to upstreams)
+    """Load what the first message would wait for. Records only the call of an embedding model, if there is one."""
+    import httpx2  # noqa: F401  (the HTTP client for upstreams)
 
+    for name in RECORDING:
+        getattr(services, name)
     try:
         if bank := services.all_banks().filter(enabled=True).first():
             services.prompt_memory(bank, question="Which database did we choose last week?")
@@ -124,7 +133,8 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
     if is_beside_chat(bank, turn.request, location):
         return without_memory(turn, body, SkipReason.ASIDE)
     asker = people.asker_for(turn.key, turn.sender.person)
-    given = find_given_notes(bank, location, turn.request)
+    keeps = protocol.continues_stored(body)
+    given = find_notes_of_chat(bank, location) if keeps else find_given_notes(bank, location, turn.request)
     memory = services.prompt_memory(
         bank,
         chat_key=location.chat_key,
@@ -133,10 +143,9 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
         given=list(given.earlier.values()),
         given_now=given.now,
     )
-    if protocol.conversation(body):
-        # The upstream stores this conversation, so the notes would stay in it.
-        memory = replace(memory, recalled=services.Text(), earlier=())
-    notes_at = {**dict(zip(given.earlier, memory.earlier, strict=False)), question.position: memory.recalled}
+    # Where the upstream keeps the conversation, it has the notes of earlier questions, too.
+    again = () if keeps else zip(given.earlier, memory.earlier, strict=False)
+    notes_at = {**dict(again), question.position: memory.recalled}
     for position, notes in notes_at.items():
         if notes.text:
             body = protocol.with_notes(body, position, notes.text)

@@ -9,21 +9,21 @@ from typing import Any
 
 from .typed_words import Quotation, is_validation_error, part
 
-#: What a model thinks aloud before its answer: some clients send it back, others do not. Its first tag may be missing.
+#: A model's reasoning before its answer: some clients send it back, others do not. The opening tag may be missing.
 _THINKING = re.compile(r"(?:<think(?:ing)?>|\A).*?</think(?:ing)?>|<think(?:ing)?>.*", re.S)
-#: Two answers with fewer words have too little in common to be one that was altered.
+#: Two answers with fewer common words are not treated as one answer that a client altered.
 MIN_COMMON_WORDS = 5
-#: The share of an answer's words that stay when a client alters it: shortens it, or renders it in another format.
+#: The minimum share of the shorter answer's words that the longer one has, too: clients shorten and reformat answers.
 MIN_COMMON_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class GatewayMessage:
     """One message. ``position`` is its index in the body; ``recorded`` is what memory stores, in OpenAI's chat format.
 
-    ``text`` of a person is what they typed; ``quoted`` is what their client put around it. ``non_text`` is a digest of
-    its other parts (tool calls, pictures). ``item_id`` is the id that the upstream gave an answer; a message that is
-    sent as such an id only has it as ``reference``.
+    In a person's message, ``text`` is what they typed, and ``quoted`` is what their client added. ``non_text`` is a
+    digest of the other parts (tool calls, pictures). ``item_id`` is the upstream's id of an answer; ``reference`` is
+    such an id in a message that consists of it alone.
     """
 
     role: str
@@ -35,13 +35,14 @@ class Message:
     reference: str = ""
     quoted: tuple[Quotation, ...] = ()
 
-    #: The hash it is compared by, made once: a long message is read as often as it is hashed.
+    #: The hash used for comparison, computed once, because hashing reads the whole message.
     fingerprint: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Clients change white space, and turn a text into a list of parts.
+        """Compute a fingerprint that does not change when a client reformats the message.
 
-        Of an answer only letters and digits count: clients also reformat its Markdown and leave out its thinking.
+        Clients change white space, and turn a text into a list of parts. Of an answer only letters and digits count,
+        because clients also reformat its Markdown and leave out its reasoning.
         """
         text = self.text if self.role != "assistant" else _letters(self.text)
         compared = "\0".join([self.role, " ".join(text.split()), self.non_text])
@@ -54,7 +55,7 @@ class Message:
 
     @property
     def is_of_tool(self) -> bool:
-        """Whether a client sends tool results, and nothing else, as the words of a person."""
+        """Whether the message has a person's role but contains only tool results."""
         quoted = [quotation.role == "tool" for quotation in self.quoted]
         return self.role == "user" and not self.text and not self.recorded and bool(quoted) and all(quoted)
 
@@ -66,10 +67,15 @@ class ParsedRequest:
     ``prefill`` is the beginning of the answer, written by the client.
     """
 
-    before: tuple[Message, ...]
-    question: Message
-    since: tuple[Message, ...] = ()
-    prefill: Message | None = None
+    before: tuple[GatewayMessage, ...]
+    question: GatewayMessage
+    since: tuple[GatewayMessage, ...] = ()
+    prefill: GatewayMessage | None = None
+
+    @property
+    def question_is_stored(self) -> bool:
+        """Whether the upstream stores the question, and the request has only results of tools for its turn."""
+        return bool(not self.question.text and self.since and self.since[0].reference)
 
     @property
     def between(self) -> list[dict[str, Any]]:
@@ -79,23 +85,27 @@ class ParsedRequest:
         return [item for items in recorded for item in items if item]
 
 
-def parse_request(messages: Sequence[Message]) -> ParsedRequest | None:
-    """The turn in progress, which begins at the newest words of a person; None if there are none."""
+def parse_request(messages: Sequence[GatewayMessage]) -> ParsedRequest | None:
+    """Parse the turn in progress, which begins at the newest message of a person.
+
+    None if there is no such message, unless results of tools continue a turn whose question the upstream stores.
+    """
     messages = _with_feedback(messages)
     position = next(
         (position for position in reversed(range(len(messages))) if messages[position].role == "user"), None
     )
     if position is None:
-        return None
+        continues = len(messages) > 1 and messages[0].reference and messages[1].role == "tool"
+        return ParsedRequest((), GatewayMessage("user"), tuple(messages)) if continues else None
     since, prefill = tuple(messages[position + 1 :]), None
     if since and since[-1].role == "assistant" and not since[-1].has_tool_calls and not since[-1].reference:
         since, prefill = since[:-1], since[-1]
     return ParsedRequest(tuple(messages[:position]), messages[position], since, prefill)
 
 
-def _with_feedback(messages: Sequence[Message]) -> list[Message]:
-    """The messages, those that a program sends in a person's role to correct the model in the role ``feedback``."""
-    read: list[Message] = []
+def _with_feedback(messages: Sequence[GatewayMessage]) -> list[GatewayMessage]:
+    """Give the role ``feedback`` to messages that a program sends in a person's role to correct the model."""
+    read: list[GatewayMessage] = []
     for message in messages:
         answer = read[-1] if read else None
         if answer and answer.role == "assistant" and (message.is_of_tool or _corrects(answer, message)):
@@ -105,7 +115,7 @@ def _with_feedback(messages: Sequence[Message]) -> list[Message]:
     return read
 
 
-def _corrects(answer: Message, message: Message) -> bool:
+def _corrects(answer: GatewayMessage, message: GatewayMessage) -> bool:
     """Whether a library reports that the structured ``answer`` is invalid."""
     structured = answer.text.lstrip().startswith(("{", "[", "```"))
     return message.role == "user" and structured and is_validation_error(message.text)
@@ -125,16 +135,16 @@ def is_altered_answer(sent: str, recorded: str) -> bool:
 
 def user_message(
     text: str, other_parts: Iterable[Any], position: int, system_lines: Collection[str] = ()
-) -> Message | None:
-    """A message in a person's role; None if its client wrote all of it. ``other_parts`` are those that are not text."""
+) -> GatewayMessage | None:
+    """A message in a person's role; None if it contains only a program's notes. ``other_parts`` are not text."""
     parted, attachments = part(text, system_lines), list(other_parts)
     if not parted.typed and not parted.quoted and not attachments:
         return None
     placeholders = [{"type": str(part.get("type", "attachment"))} for part in attachments if isinstance(part, dict)]
     recorded = {"role": "user", "content": placeholders} if placeholders else {}
-    # Clients leave out later what they quoted, so it is compared only where there is nothing else.
+    # Clients leave out quotations when they send a message again, so these are compared only if there is nothing else.
     compared = attachments or ([] if parted.typed else [quotation.text for quotation in parted.quoted])
-    return Message("user", parted.typed, json_digest(compared), position, recorded, quoted=parted.quoted)
+    return GatewayMessage("user", parted.typed, json_digest(compared), position, recorded, quoted=parted.quoted)
 
 
 def lines_of(system: str) -> frozenset[str]:
@@ -142,17 +152,24 @@ def lines_of(system: str) -> frozenset[str]:
     return frozenset(line.strip() for line in system.splitlines()) - {""}
 
 
-def assistant_message(text: str, calls: Sequence[dict[str, Any]], position: int = -1, *, item_id: str = "") -> Message:
+def assistant_message(
+    text: str, calls: Sequence[dict[str, Any]], position: int = -1, *, item_id: str = ""
+) -> GatewayMessage:
     """The model's message. ``calls`` are in OpenAI's chat format."""
     recorded = {"role": "assistant", "content": text, **({"tool_calls": list(calls)} if calls else {})}
     encoded = [[call["function"]["name"], parsed_arguments(call["function"]["arguments"])] for call in calls]
-    return Message("assistant", text, json_digest(encoded), position, recorded, item_id)
+    return GatewayMessage("assistant", text, json_digest(encoded), position, recorded, item_id)
 
 
-def tool_message(text: str, call_id: str, other_parts: Iterable[Any] = (), position: int = -1) -> Message:
+def tool_message(text: str, call_id: str, other_parts: Iterable[Any] = (), position: int = -1) -> GatewayMessage:
     """A tool's result."""
     recorded = {"role": "tool", "tool_call_id": call_id, "content": text or "[no text]"}
-    return Message("tool", text, json_digest(list(other_parts)), position, recorded)
+    return GatewayMessage("tool", text, json_digest(list(other_parts)), position, recorded)
+
+
+def call_reference(conversation: str, call_id: str) -> str:
+    """The name of a tool call in a conversation that the upstream stores."""
+    return f"{conversation}\0{call_id}"
 
 
 def tool_call(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse, StreamingHttpResponse
@@ -25,11 +26,11 @@ logger = logging.getLogger(__name__)
 REDIRECTED_MESSAGE = "The upstream redirects to another address."
 
 
-async def handle(request: HttpRequest, route: Route) -> HttpResponseBase:
-    """The upstream's answer, or a refusal in the protocol's format."""
+async def handle(request: HttpRequest, route: Route, *, allowed: Sequence[str] = ()) -> HttpResponseBase:
+    """Return the upstream's answer, or a refusal in the protocol's format. ``allowed`` are the methods of its path."""
     try:
         if request.method != route.method:
-            raise Refusal(405, f"Allowed method: {route.method}.")
+            raise Refusal(405, f"Allowed method: {', '.join(allowed or [route.method])}.")
         if len(raw := request.read(MAX_BODY_BYTES + 1)) > MAX_BODY_BYTES:
             raise Refusal(413, TOO_LONG_MESSAGE)
         accepted = await accept_request(route, request.headers, raw)
@@ -91,7 +92,7 @@ def _with_headers(
         answer[name] = value
     for name, value in memory_headers.items():
         answer[name] = value
-    answer["X-Accel-Buffering"] = "no"  # no proxy in front of this site buffers it
+    answer["X-Accel-Buffering"] = "no"  # so that no proxy in front of this site buffers the answer
     return answer
 
 

@@ -19,28 +19,29 @@ from memorybank.services import Bank, PromptCount
 
 from . import turn_recording
 from .call_recording import Call
+from .database import upstream_objects
 from .database.spool import Piece, Spool, SpoolFull, Work
 from .memory_injection import GatewayTurn
 from .turn_recording import RecordedQuestion
 
 logger = logging.getLogger(__name__)
 SkipReason = PromptCount.Memory
-#: How long a stopping server tries to write its spool, before it leaves the rest in a file for the next server.
+#: How long a stopping server tries to write its spool before it saves the rest in a file for the next server.
 SHUTDOWN_SECONDS = 10.0
 _spools: WeakKeyDictionary[asyncio.AbstractEventLoop, Spool] = WeakKeyDictionary()
 
 
 def spool() -> Spool:
     """The spool of this process."""
-    return _spools.setdefault(asyncio.get_running_loop(), Spool(_count_failure))
+    return _spools.setdefault(asyncio.get_running_loop(), Spool(_count_failures))
 
 
-def _count_failure(bank_id: int) -> None:
-    turn_recording.count_prompt(Bank(pk=bank_id), SkipReason.FAILED, timezone.now())
+def _count_failures(bank_id: int, number: int) -> None:
+    turn_recording.count_prompt(Bank(pk=bank_id), SkipReason.FAILED, timezone.now(), number)
 
 
 def count(bank: Bank, reason: str, now: datetime) -> None:
-    """Count a prompt that is no turn."""
+    """Count a prompt that is not a turn, by its ``reason``."""
     _add(bank.pk, partial(_count, bank, reason, now))
 
 
@@ -57,13 +58,16 @@ def _add(bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Pie
 
 
 async def _wait(bank_id: int, piece: Piece) -> bool:
-    """Wait briefly: the response's headers say whether the turn was recorded, and the next request may come at once."""
+    """Wait at most ``GATEWAY_MEMORY_MILLISECONDS`` for a piece; return whether it is done.
+
+    The response's headers report whether the turn was recorded, and the next request may come at once.
+    """
     return await spool().wait(bank_id, piece, settings.GATEWAY_MEMORY_MILLISECONDS / 1000)
 
 
 @dataclass(slots=True)
 class _Records:
-    """What the pieces of one request share: the second needs the question that the first has recorded."""
+    """The state that a request's two pieces share: the second needs the question that the first has recorded."""
 
     turn: GatewayTurn | None
     question: RecordedQuestion | None = None
@@ -73,20 +77,29 @@ class _Records:
         assert self.turn
         self.question = turn_recording.record_question(self.turn, may_exist=again)
 
+    def bind(self, bank_id: int, address: str, ids: list[str], again: bool) -> None:
+        upstream_objects.bind(bank_id, address, ids, self.question.output if self.question else None)
+
     def record_call(self, again: bool) -> None:
         assert self.call
         self.call.record(self.question)
 
 
 class Recording:
-    """The recording of one request: in the spool, in the order of the calls."""
+    """Puts the records of one request into the spool: the question at once, the outcome with :meth:`finish`.
 
-    def __init__(self, bank_id: int, turn: GatewayTurn | None) -> None:
-        self._bank_id, self._records = bank_id, _Records(turn)
+    ``address`` is the upstream's.
+    """
+
+    def __init__(self, bank_id: int, address: str, turn: GatewayTurn | None) -> None:
+        self._bank_id, self._address, self._records = bank_id, address, _Records(turn)
+        self._bound: set[str] = set()
         self._question = _add(bank_id, self._records.record_question, turn.size) if turn else None
+        if turn and self._question is None:
+            spool().count_refused(bank_id)
 
     async def headers(self) -> dict[str, str]:
-        """The response headers about what became of the turn."""
+        """The response headers that report whether the turn was recorded."""
         if self._records.turn is None:
             return {}
         if self._question is None:
@@ -97,15 +110,22 @@ class Recording:
             return {"x-memory-turn": f"skipped: {SkipReason.FAILED}"}
         return self._records.question.headers()
 
+    def bind(self, ids: list[str]) -> None:
+        """Record that the upstream stores something of this project under these ids, unless that is recorded."""
+        if new := [object_id for object_id in ids if object_id not in self._bound]:
+            self._bound.update(new)
+            upstream_objects.expect(self._bank_id, self._address, new)
+            _add(self._bank_id, partial(self._records.bind, self._bank_id, self._address, new))
+
     async def finish(self, call: Call) -> None:
-        """Record the outcome after the question, and wait for it a little."""
+        """Record the outcome after the question, and wait briefly until it is written."""
         self._records.call = call
         if piece := _add(self._bank_id, self._records.record_call, len(call.answer.text)):
             await _wait(self._bank_id, piece)
 
 
 async def shut_down() -> None:
-    """Write the spool; what the database does not accept is left in a file."""
+    """Write the spool within ``SHUTDOWN_SECONDS``; save the pieces that could not be written in a file."""
     left = await spool().drain(SHUTDOWN_SECONDS)
     if left:
         folder = _folder()
@@ -115,7 +135,7 @@ async def shut_down() -> None:
 
 
 def resume() -> None:
-    """Record what a server that stopped has left."""
+    """Put the pieces that a stopped server saved in a file into the spool."""
     for bank_id, work, size in _left():
         _add(bank_id, work, size, again=True)
 
@@ -130,5 +150,5 @@ def _left() -> Iterator[tuple[int, Work, int]]:
 
 
 def _folder() -> Path:
-    """Readable by the site's user only, as all of its data directory."""
+    """The folder for saved pieces; only the site's user can read it, like all of ``DATA_DIR``."""
     return Path(settings.DATA_DIR) / "gateway-spool"

@@ -23,14 +23,16 @@ CHAT_ID_HEADERS = {
 }
 CONVERSATION_FIELD, CACHE_KEY_FIELD = "conversation", "prompt_cache_key"
 USER_HEADER, MEMORY_HEADER = PERSON_HEADER, "X-Memory"
-#: Headers with which a front end for many people names the one who is speaking. A name may be that of two people.
+#: Headers in which a front end with several users names the speaker. The name comes last: two people may share it.
 FRONT_END_HEADERS = ("X-OpenWebUI-User-Email", "X-OpenWebUI-User-Id", "X-OpenWebUI-User-Name")
 #: A header's value as RFC 8187 encodes it, and a byte as URLs encode it.
 _EXTENDED = re.compile(r"UTF-8'[A-Za-z0-9-]*'(.*)", re.I)
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
-#: What the vendors' clients count when they send a request again, because its answer was lost.
+#: Headers of the vendors' clients for a request that they send again because its answer was lost.
 RETRY_COUNT_HEADER, IDEMPOTENCY_HEADER = "X-Stainless-Retry-Count", "Idempotency-Key"
-MAX_NAME_CHARACTERS = 200
+MAX_IDENTITY_CHARACTERS = 200
+#: How the keys of chats begin that were named by an id.
+NAMED_CHAT = "gw-id-"
 #: Only a cache key with a UUID names a chat: others may be shared by all chats of a program.
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
@@ -46,7 +48,7 @@ class ChatId:
     def key(self, root: str) -> str:
         """The chat's key in its bank. ``root`` includes the API key and the person, so nobody else has the same."""
         encoded = f"{self.source}\0{self.id}".encode(errors="replace")
-        return f"gw-{hmac.new(root.encode(), encoded, sha256).hexdigest()[:40]}"
+        return f"{NAMED_CHAT}{hmac.new(root.encode(), encoded, sha256).hexdigest()[:40]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def chat_id_of(protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str
 
 
 def person_of(key: APIKey, protocol: Protocol, body: Mapping[str, Any], headers: Mapping[str, str]) -> str:
-    """Who is speaking, by the first source that the key trusts and the request has; "" if none."""
+    """The speaker's name from the first source that the key trusts and the request has; "" if there is none."""
     front_end = (header_text(headers.get(name, "")) for name in FRONT_END_HEADERS)
     name_by_source = {
         NameSource.MEMORY: header_text(headers.get(USER_HEADER, "")),
@@ -94,11 +96,11 @@ def person_of(key: APIKey, protocol: Protocol, body: Mapping[str, Any], headers:
         NameSource.MESSAGE: protocol.name_of_message(dict(body)).strip(),
     }
     names = (name for source, name in name_by_source.items() if name and key.trusts(source))
-    return next(names, "")[:MAX_NAME_CHARACTERS]
+    return next(names, "")[:MAX_IDENTITY_CHARACTERS]
 
 
 def header_text(value: str) -> str:
-    """A header's text: UTF-8 as it is, percent-encoded, or as RFC 8187 encodes it."""
+    """Decode a header's text: plain UTF-8, percent-encoded, or encoded by RFC 8187."""
     encoded = _EXTENDED.fullmatch(value.strip())
     if encoded or _PERCENT.search(value):
         decoded = unquote_to_bytes(encoded[1] if encoded else value)

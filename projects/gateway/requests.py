@@ -20,35 +20,36 @@ from projects.tenancy import authentication, permissions
 
 from ..models import APIKey
 from . import memory_injection
-from .database import accounts
+from .database import accounts, upstream_objects
 from .database.accounts import Account
 from .database.threads import readers
 from .memory_injection import MemoryInjection, SkipReason
-from .protocols import Protocol, UnsupportedRequest
+from .protocols import Protocol
 from .refusals import Refusal
-from .upstream.targets import Target
+from .upstream.targets import UpstreamTarget
 
 logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
-#: Names as providers form them: parts of letters, digits and some signs, parted by slashes; no part begins with a dot.
+#: Model names of the providers: letters, digits and some signs, with slashes between parts; no part begins with a dot.
 MODEL_ID = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*(/[A-Za-z0-9_@~][A-Za-z0-9_.:@~+-]*)*")
 #: Bodies may contain pictures.
 MAX_BODY_BYTES = 32 * 1024 * 1024
 TOO_LONG_MESSAGE = f"The request body exceeds {MAX_BODY_BYTES // 2**20} MiB."
-#: In one request, with their parts.
+#: The maximum of messages in one request, counted together with their parts.
 MAX_MESSAGES = 10_000
-#: A longer body is parsed in a thread, so that it holds nobody up.
+#: A longer body is parsed in a thread, so that it does not block the event loop.
 MAX_BYTES_ON_LOOP = 2**16
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One endpoint: its URL name, its path upstream, its purpose in the ledger; ``remembers`` if chats use it.
+    """One endpoint of the gateway: its URL name, its path upstream, and its purpose in the ledger.
 
-    An ``optional`` one is passed on only to upstreams that name it.
+    ``remembers``: it serves chats, which get memory. ``optional``: only upstreams that list its path get requests.
 
-    ``model`` is the model that the address names, as the client wrote it.
+    ``model`` is the model in the URL, as the client wrote it, and ``object_id`` the id there of what the upstream
+    stores. ``has_model``: the body names a model.
     """
 
     name: str
@@ -59,6 +60,8 @@ class Route:
     optional: bool = False
     method: str = "POST"
     model: str = ""
+    object_id: str = ""
+    has_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,45 +70,49 @@ class GatewayRequest:
 
     key: APIKey
     route: Route
-    target: Target
+    target: UpstreamTarget
     path: str
     injection: MemoryInjection
     content: bytes
     received_at: datetime
 
     @property
+    def creates(self) -> bool:
+        """Whether the upstream may store its answer under a new id."""
+        return self.route.method == "POST" and self.route.protocol.stores(self.injection.body)
+
+    @property
     def sent(self) -> list[Any]:
-        """The upstream's key and the body: what no error may repeat."""
+        """The upstream's key and the body, which no error may repeat."""
         return [self.target.api_key, self.injection.body]
 
 
 async def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -> GatewayRequest:
-    """Raises :class:`Refusal`. Waits for the database no longer than ``GATEWAY_MEMORY_MILLISECONDS``."""
+    """Accept a request or raise :class:`Refusal`; wait at most ``GATEWAY_MEMORY_MILLISECONDS`` for the database."""
     now, until = timezone.now(), time.monotonic() + settings.GATEWAY_MEMORY_MILLISECONDS / 1000
     account = await _authenticate(route, headers, until, now)
     raw = await _decoded(raw, headers.get("Content-Encoding", ""))
-    body = await _off_the_loop(len(raw), _parse_body, raw) if route.method == "POST" else {}
-    try:
-        route.protocol.check(body)
-    except UnsupportedRequest as error:
-        raise Refusal(400, str(error)) from None
+    has_body = route.method == "POST" and (raw or not route.object_id)
+    body = await _off_the_loop(len(raw), _parse_body, raw) if has_body else {}
     _require_bounded(body)
     target = account.target(route.protocol.upstream)
     path = _path(route, target)
     if route.optional:
         target.require_passed(path)
-    if route.method == "POST":
+    if has_body and route.has_model:
         target.require_model(body.get("model"))
+    seconds = until - time.monotonic()
+    await upstream_objects.require_own(account.key, route.protocol, target, body, route.object_id, headers, seconds)
     injection = MemoryInjection(body)
     if route.remembers:
         injection = await _with_memory(account.key, route.protocol, body, headers, len(raw), until, now)
-    # What was parsed is sent, never what arrived: of a key that stands twice, the upstream may read the other one.
-    content = await _off_the_loop(len(raw), _encode, injection.body) if route.method == "POST" else b""
+    # Send the parsed body, never the raw bytes: if a JSON key occurs twice, the upstream may read the other value.
+    content = await _off_the_loop(len(raw), _encode, injection.body) if has_body else b""
     return GatewayRequest(account.key, route, target, path, injection, content, now)
 
 
 async def _off_the_loop(size: int, work: Callable[..., Result], *args: object) -> Result:
-    """Do ``work`` here if it is short, otherwise in a thread."""
+    """Run ``work`` here if ``size`` is at most ``MAX_BYTES_ON_LOOP``, otherwise in a thread."""
     return await readers.run(work, *args) if size > MAX_BYTES_ON_LOOP else work(*args)
 
 
@@ -118,10 +125,10 @@ async def _with_memory(
     until: float,
     now: datetime,
 ) -> MemoryInjection:
-    """The body with memory, or without it if memory is not there in time."""
+    """The body with memory, or without it if memory is not ready by ``until`` (monotonic clock)."""
     try:
         turn = await _off_the_loop(size, memory_injection.read_turn, key, protocol, body, headers, now)
-    except Exception as error:  # a body that is not of this protocol: the upstream says so
+    except Exception as error:  # the body does not follow the protocol, which the upstream will report
         logger.info("gateway: a request could not be read: %s", log_message(error))
         return MemoryInjection(body, skipped=SkipReason.FAILED)
     if turn is None:
@@ -132,7 +139,7 @@ async def _with_memory(
         return memory_injection.without_memory(turn, body, SkipReason.SLOW)
 
 
-def _path(route: Route, target: Target) -> str:
+def _path(route: Route, target: UpstreamTarget) -> str:
     """The path upstream. A model's name is one quoted segment, so it never leads to another address."""
     if not route.model:
         return route.path
@@ -143,7 +150,7 @@ def _path(route: Route, target: Target) -> str:
 
 
 def _require_bounded(body: dict[str, Any]) -> None:
-    """Refuse more messages, or parts of messages, than anybody reads."""
+    """Refuse a body with more than ``MAX_MESSAGES`` messages and parts of messages."""
     for name in ("messages", "input"):
         messages = body.get(name)
         if not isinstance(messages, list):
@@ -167,14 +174,14 @@ def _encode(body: dict[str, Any]) -> bytes:
 async def _authenticate(route: Route, headers: Mapping[str, str], until: float, now: datetime) -> Account:
     try:
         account = await accounts.authenticate(headers, until - time.monotonic(), now)
-        authentication.require_scope(account.key, permissions.SCOPES[route.name][route.method])
+        authentication.require_scope(account.key, permissions.URL_SCOPES[route.name][route.method])
     except authentication.Refused as error:
         raise Refusal(error.status, str(error), getattr(error, "retry_after", 0)) from None
     return account
 
 
 async def _decoded(raw: bytes, encoding: str) -> bytes:
-    """The body without its compression, after the key was found: somebody answers for what it costs."""
+    """Decompress the body; called after authentication, so that the cost can be traced to a key."""
     encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
         return raw

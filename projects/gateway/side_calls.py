@@ -1,6 +1,6 @@
-"""Tell the calls that clients make beside a conversation (titles, summaries, sub-agents …) from its turns. Pure.
+"""Distinguish a client's side calls (titles, summaries, sub-agents …) from the turns of a conversation. Pure.
 
-They are known by what they are: by what the client says of them, by what they may answer, or because they quote a
+A side call is recognised by the client's own mark, by the answer format that it requests, or because it quotes a
 conversation instead of continuing one. The wording of a client's prompts does not matter.
 """
 
@@ -13,11 +13,11 @@ from .protocols import AnswerFormat
 from .request_identity import MEMORY_HEADER
 from .typed_words import only_labels, part, quotes_conversation
 
-#: What ``metadata.task`` says of such a call.
+#: Values of ``metadata.task`` that mark a side call.
 SIDE_TASK = re.compile(r"_generation$|^function_calling$")
-#: Headers with which an agent marks the requests of the agents that it starts.
+#: Names of headers with which an agent marks the requests of its sub-agents.
 AGENT_HEADER = re.compile(r"sub-?agent|(?:^|-)parent-(?:thread|session|agent)|-agent-id$", re.I)
-#: The fields of an answer that names or files a conversation; one with a title and no other field is such an answer.
+#: The fields of an answer that labels a conversation: it has a title, and no field that is not listed here.
 LABEL_FIELDS = frozenset(["title", "emoji", "language", "tags", "topic", "topics", "isNewTopic"])
 #: A person's question cannot be answered in fewer tokens; clients test a connection with one.
 MIN_ANSWER_TOKENS = 2
@@ -25,11 +25,11 @@ MIN_ANSWER_TOKENS = 2
 MIN_COMPACTION_CHARACTERS = 500
 #: A shorter answer may be repeated by chance.
 MIN_SUMMARY_CHARACTERS = 80
-ROLES = ("user", "assistant")
+DIALOGUE_ROLES = ("user", "assistant")
 
 
 def is_side_call(answer: AnswerFormat, request: ParsedRequest) -> bool:
-    """Whether a request for such an answer, seen alone, is no turn of a conversation."""
+    """Whether a request for such an answer is a side call, judged without earlier requests."""
     return (
         LABEL_FIELDS >= answer.fields >= {"title"}
         or answer.forces_upstream_tool
@@ -39,7 +39,7 @@ def is_side_call(answer: AnswerFormat, request: ParsedRequest) -> bool:
 
 
 def is_declared(body: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Whether the client says so: by header, in ``metadata``, or by the marks of a sub-agent."""
+    """Whether the client marks the request as a side call: by header, in ``metadata``, or as a sub-agent's."""
     metadata = body.get("metadata")
     values: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
     if "off" in (headers.get(MEMORY_HEADER, "").lower(), str(values.get("memory", "")).lower()):
@@ -49,14 +49,15 @@ def is_declared(body: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
 
 def _is_alone(request: ParsedRequest) -> bool:
-    """Whether nothing was said before the question."""
+    """Whether no answer precedes the question."""
     return not any(message.role == "assistant" for message in request.before)
 
 
 def _is_about_words(request: ParsedRequest, answer: AnswerFormat) -> bool:
-    """Whether the question quotes a conversation, or has nothing but labels beside what it quotes.
+    """Whether the question quotes a conversation, or has only labels besides quotations.
 
-    Where people read along, the answer streams: then they may have pasted a conversation to ask about it.
+    A streamed answer is for a person, who may have pasted a conversation to ask about it. So if the answer streams,
+    only a label before the question counts.
     """
     if _is_labelled(request) or answer.streams:
         return _is_labelled(request)
@@ -83,7 +84,7 @@ def quotes_turn(request: ParsedRequest, turns: Iterable[tuple[str, str]]) -> boo
 
 
 def compacts(request: ParsedRequest, questions: Iterable[str]) -> bool:
-    """Whether a request goes back to one of these questions, answered before, and adds long instructions to it."""
+    """Whether a request repeats one of these answered questions and appends long instructions to it."""
     text = request.question.text
     return any(
         text.startswith(f"{question}\n") and len(text) - len(question) >= MIN_COMPACTION_CHARACTERS
@@ -92,11 +93,11 @@ def compacts(request: ParsedRequest, questions: Iterable[str]) -> bool:
 
 
 def is_summary(answer: str, request: ParsedRequest) -> bool:
-    """Whether an answer of the model comes back as the words of a person: the client summarised the conversation."""
+    """Whether the client sends this answer back in a person's message, as a summary of the conversation."""
     pieces = [answer.strip(), *(quotation.text for quotation in part(answer).quoted)]
     long = [_plain(piece) for piece in pieces if len(piece) >= MIN_SUMMARY_CHARACTERS]
     messages = [*request.before, request.question]
-    texts = {role: [_plain(message.text) for message in messages if message.role == role] for role in ROLES}
+    texts = {role: [_plain(message.text) for message in messages if message.role == role] for role in DIALOGUE_ROLES}
     return any(
         any(piece in text for text in texts["user"]) and not any(piece in text for text in texts["assistant"])
         for piece in long

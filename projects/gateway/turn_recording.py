@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -18,16 +18,16 @@ from projects.tenancy import authentication, people
 from ..models import AnswerContext, ConversationNode
 from .conversations import TurnLocation, is_beside_chat, locate_turn, matching
 from .memory_injection import GatewayTurn
-from .messages import assistant_message
+from .messages import GatewayMessage, assistant_message, call_reference
 from .protocols import Answer
-from .request_identity import MAX_NAME_CHARACTERS
+from .request_identity import MAX_IDENTITY_CHARACTERS
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedQuestion:
-    """What became of a turn's question: its output, or why there is none. ``set_aside`` counts turns it replaces."""
+    """A turn's recorded question: its output, or why there is none. ``set_aside`` counts the turns that it replaces."""
 
     turn: GatewayTurn
     location: TurnLocation
@@ -50,11 +50,11 @@ class RecordedQuestion:
 def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQuestion:
     """Record the question while the upstream works, and count the prompt.
 
-    The turn is located again under the bank's lock: of requests that arrive together, only one continues a chat.
-    ``may_exist`` if an earlier call may have recorded it although it failed.
+    The turn is located again under the bank's lock, so that only one of several simultaneous requests continues a chat.
+    ``may_exist``: an earlier attempt may have recorded the question although it seemed to fail.
     """
     bank = turn.bank
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):  # if it fails, so does its whole piece of the spool
         services.lock_bank(bank)
         known = services.outputs_of(bank).filter(key=turn.key_in_chat).select_related("chat") if may_exist else None
         location = locate_turn(bank, turn.sender, turn.request)
@@ -118,24 +118,26 @@ def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
 
 
 def _readers(turn: GatewayTurn) -> list[str]:
-    """Whom a new chat is for, if new chats are private: the member whom the request names."""
+    """The readers of a new chat, if new chats are private: the member that the request names, if any."""
     person = people.asker_for(turn.key, turn.sender.person).person
     return [person] if person else []
 
 
 def _author(turn: GatewayTurn) -> str:
-    """The person that the request names, as the key may record them; otherwise the key."""
+    """The author: the person that the request names, as the key may record them, or else the name of the key."""
     person = turn.sender.person
-    return authentication.author_of(turn.key, {person})[person] if person else turn.key.name[:MAX_NAME_CHARACTERS]
+    return authentication.author_of(turn.key, {person})[person] if person else turn.key.name[:MAX_IDENTITY_CHARACTERS]
 
 
 def _complete_stopped(turn: GatewayTurn, pk: int) -> None:
-    """Complete a turn that broke off with the part of its answer that the client goes on from."""
+    """Complete an interrupted turn with the part of its answer that the client continues from."""
     last = turn.request.before[-1]
+    if last.reference:
+        return  # the upstream has the part, or is still working on it
     part = last.text if last.role == "assistant" else ""
     stopped = services.outputs_of(turn.bank).select_related("chat").get(pk=pk)
-    quoted = turn.memory.quoted(part, question=stopped.question)
-    services.complete(turn.bank, stopped, answer=part, title=title_of(stopped.question), private_words=quoted)
+    quotes = turn.memory.quoted(part, question=stopped.question)
+    services.complete(turn.bank, stopped, answer=part, title=title_of(stopped.question), quotes=quotes)
 
 
 def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> None:
@@ -144,12 +146,15 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
     if output is None:
         return
     answer = _with_prefill(turn, answer)
-    if status == Output.Status.OK and answer.unfinished and not turn.forces_tool:
-        services.keep_quoted(output, _quoted(turn, answer))
+    if status == Output.Status.OK and answer.unfinished and not (turn.forces_tool and not answer.in_background):
+        services.keep_quoted(output, _quotes(turn, answer))
+        if answer.stored_id and not location.is_repetition:  # the next request need not tell them again
+            calls = [message.recorded for message in answer.messages if message.has_tool_calls]
+            _add_messages(turn, output, [*(turn.request.between if turn.request.question_is_stored else []), *calls])
         _store_answer_steps(recorded, answer)
         return
     path = location.path
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         if status == Output.Status.OK and (turn.request.since or location.output):
             # The answer's step replaces those of its tool calls.
             steps = ConversationNode.objects.filter(output=output, output__status=Output.Status.PENDING)
@@ -167,10 +172,21 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
             memory_version=turn.memory.version,
             memory_tokens=turn.memory.block.tokens,
             recalled_tokens=turn.memory.recalled.tokens,
+            model=answer.model[:200],
             prompt_tokens=answer.prompt_tokens or 0,
             answer_tokens=answer.completion_tokens or 0,
         )
-        AnswerContext.objects.bulk_create([usage], ignore_conflicts=True)
+        services.insert([usage], ignore_conflicts=True)
+
+
+def record_stored_answer(bank: Bank, output: Output | None, answer: Answer) -> None:
+    """Record an answer that the upstream made in the background, when a client asks for it."""
+    if output is None or output.status == Output.Status.OK or answer.unfinished:
+        return
+    status = Output.Status.CANCELLED if answer.state == "cancelled" else Output.Status.OK
+    status = Output.Status.ERROR if answer.error else status
+    values: dict[str, Any] = {"answer": answer.text, "error": answer.error, "title": title_of(output.question)}
+    services.complete(bank, output, status=status, **values)
 
 
 def _with_prefill(turn: GatewayTurn, answer: Answer) -> Answer:
@@ -184,13 +200,17 @@ def _with_prefill(turn: GatewayTurn, answer: Answer) -> Answer:
 
 
 def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) -> Output:
-    question, seen = turn.request.question, turn.request.between
+    seen = turn.request.between
+    if turn.request.question_is_stored:
+        if status == Output.Status.OK:  # after a failure, the client sends them again
+            _add_messages(turn, output, seen)
+        seen = []
     values: dict[str, Any] = {
-        "private_words": _quoted(turn, answer),
+        "quotes": _quotes(turn, answer),
         "answer": answer.text or answer.arguments,
         "status": status,
         "error": answer.error,
-        "title": title_of(question.text),
+        "title": title_of(output.question),
     }
     try:
         return services.complete(turn.bank, output, messages=seen, **values)
@@ -199,24 +219,39 @@ def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) ->
         return services.complete(turn.bank, output, **values)
 
 
-def _quoted(turn: GatewayTurn, answer: Answer) -> set[str]:
-    """The words that the answer and the messages before it quote from what its asker alone was told."""
+def _add_messages(turn: GatewayTurn, output: Output, messages: Sequence[dict[str, Any]]) -> None:
+    try:
+        services.add_messages(turn.bank, output, messages)
+    except InvalidInput as error:  # too long or malformed
+        logger.info("gateway: output %s is recorded without tool messages: %s", output.pk, error)
+
+
+def _quotes(turn: GatewayTurn, answer: Answer) -> services.Quotes:
+    """The parts of the given memory that the answer and the turn's messages repeat; all, if the answer comes later."""
+    memory = turn.memory
+    unknown = [memory.system, memory.recalled.text] if answer.in_background else []
     seen = json.dumps(turn.request.between, ensure_ascii=False, default=str)
-    said = " ".join([answer.text, answer.arguments, seen])
-    return turn.memory.quoted(said, question=turn.request.question.text)
+    said = " ".join([answer.text, answer.arguments, seen, *unknown])
+    return memory.quoted(said, question=turn.request.question.text)
 
 
 def _store_answer_steps(recorded: RecordedQuestion, answer: Answer) -> None:
-    """Store where the conversation is after the answer, in every form in which the client may send it back."""
+    """Store the conversation's hash after the answer, for every form in which the client may send the answer back."""
     root, path, request = recorded.location.root, recorded.location.path, recorded.turn.request
     places: dict[str, str] = {}
+    if answer.stored_id:
+        last = answer.messages[-1] if answer.messages else GatewayMessage("assistant")
+        places[matching.item_node(root, answer.stored_id)] = matching.turn_hash(root, request.question, last)
     for messages in filter(None, [answer.messages, *answer.alternatives]):
         tail = matching.turn_hash(root, request.question, messages[-1])
         places[matching.extend(root, path.request, messages)] = tail
         if request.prefill:
             places[matching.extend(root, path.request, [request.prefill, *messages])] = tail
-        if messages[-1].item_id:
-            places[matching.item_node(root, messages[-1].item_id)] = tail
+        calls = [call["id"] for message in messages for call in message.recorded.get("tool_calls", [])]
+        conversation = recorded.turn.conversation
+        names = [call_reference(conversation, call) for call in calls] if conversation else []
+        for name in filter(None, [messages[-1].item_id, *names]):
+            places[matching.item_node(root, name)] = tail
     _store_steps(recorded, places)
 
 
@@ -230,9 +265,9 @@ def _store_steps(recorded: RecordedQuestion, places: Mapping[str, str]) -> None:
         if step.after == recorded.location.path.question:
             notes = recorded.turn.memory.recalled.lines
             step.notes = [[line.citations[0], line.place] for line in notes]
-    ConversationNode.objects.bulk_create(steps, ignore_conflicts=True)
+    services.insert(steps, ignore_conflicts=True)
 
 
-def count_prompt(bank: Bank, reason: str, now: datetime) -> None:
-    """Count a prompt that memory added nothing to."""
-    services.count_prompt(bank, PromptCount.Memory(reason), now=now)
+def count_prompt(bank: Bank, reason: str, now: datetime, prompts: int = 1) -> None:
+    """Count a prompt, or several, that memory added nothing to or that are not recorded."""
+    services.count_prompt(bank, PromptCount.Memory(reason), prompts=prompts, now=now)

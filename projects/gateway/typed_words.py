@@ -1,7 +1,7 @@
-"""Part what a person typed from what their client put around it: documents, tool results, reminders. Pure.
+"""Separate what a person typed from what their client added: documents, tool results, reminders. Pure.
 
-Clients mark what they add by elements on lines of their own, by a template that ends in a cue, by a label above a
-fenced file, or by repeating lines of the system prompt. Nothing here depends on the words of one client.
+Clients mark additions by elements that begin a line, by a template that ends in a cue, by a label above a fenced file,
+or by repeating lines of the system prompt. Nothing here depends on the wording of one client.
 """
 
 import re
@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# A pasted log may have a million characters. What a pattern cannot do without is looked for first: that takes a
-# hundredth of the time.
+# A pasted log may have a million characters. Before a pattern runs, a substring that it requires is searched for: that
+# takes a hundredth of the time.
 _OPENING = re.compile(r"^[ \t]*<([A-Za-z][\w.:-]*)((?:\s[^<>\n]*)?)>", re.M)
 _NAME = re.compile(r"""\b(?:name|title|source|path|filename)\s*=\s*["']([^"'\n]{1,80})["']""")
 _WORD = re.compile(r"[a-z]+")
-#: Words in the names of elements: of a program's notes to the model, of a tool's results, and of what a person typed.
+#: Words in element names that mark a program's notes to the model, a tool's results, and a person's own text.
 PROGRAM_WORDS = frozenset("system reminder environment instructions caveat command skills permissions metadata".split())
 RESULT_WORDS = frozenset("stdout stderr output outputs result results response observation error errors".split())
 TYPED_WORDS = frozenset("query question prompt request message task input feedback".split())
@@ -22,7 +22,7 @@ TYPED_WORDS = frozenset("query question prompt request message task input feedba
 _ATTACHMENT = re.compile(
     r"^[^\n:]{0,80}\b(?:attach|file|document)[^\n:]{0,80}:[ \t]*\n(```+|~~~+)(.*?)^\1[ \t]*$", re.M | re.S | re.I
 )
-#: A change as version control prints it.
+#: A diff as version control prints it.
 _DIFF = re.compile(
     r"^(?:diff --git|--- )[^\n]*\n"
     r"(?:(?:[-+@ \\]|index |new file|deleted file|old mode|new mode|similarity|rename )[^\n]*\n?|\n(?=[-+@ ]))*",
@@ -30,7 +30,7 @@ _DIFF = re.compile(
 )
 #: A line that is a heading or a label.
 _LABEL_LINE = re.compile(r"^\s*(?:#.*|[^\n]{1,60}:)\s*$")
-#: A line that only asks for the rest, as in “Answer:”, and a labelled line, as in “Question: …”.
+#: A last line that is only a cue for the model, such as “Answer:”; and a labelled line, such as “Question: …”.
 _CUE = re.compile(r"\n[^\n:]{1,30}:\s*\Z")
 MAX_CUE_CHARACTERS = 40
 _LABELLED = re.compile(r"^([^\n:]{1,30}):[ \t]*(\S[^\n]*)$", re.M)
@@ -54,7 +54,7 @@ class Quotation:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What memory stores: a message of its own."""
+        """The separate message that memory stores for the quotation."""
         return {"role": self.role, "name": self.name[:MAX_QUOTED_NAME_CHARACTERS], "content": self.text}
 
 
@@ -95,7 +95,7 @@ class _Element:
 
 
 def part(text: str, system_lines: Iterable[str] = ()) -> PartedText:
-    """Part a message. ``system_lines`` are those of the client's system prompt."""
+    """Split a message into typed and quoted text. ``system_lines`` are the lines of the client's system prompt."""
     text, quoted = _without_elements(text)
     text, attached = _without_attachments(text)
     text, changes = _without_changes(text)
@@ -105,7 +105,7 @@ def part(text: str, system_lines: Iterable[str] = ()) -> PartedText:
 
 
 def is_validation_error(text: str) -> bool:
-    """Whether a library tells the model what was wrong with its structured answer."""
+    """Whether the text is a library's report of errors in the model's structured answer."""
     return bool(_VALIDATION_ERROR.search(text))
 
 
@@ -115,7 +115,7 @@ def only_labels(text: str) -> bool:
 
 
 def quotes_conversation(text: str) -> bool:
-    """Whether a message quotes a conversation of a person with a model, both sides by their names in the protocols."""
+    """Whether a message quotes a conversation of a person with a model, with both sides' role names."""
     folded = text.casefold()
     named = ("user" in folded or "human" in folded) and _PERSON_LINE.search(text) and _MODEL_LINE.search(text)
     return bool(named or ("role" in text and len(_ROLE_FIELD.findall(text)) > 1))
@@ -146,7 +146,7 @@ def _outside(text: str, elements: Iterable[_Element]) -> list[str]:
 
 
 def _explains(before: str, elements: Iterable[_Element]) -> bool:
-    """Whether the text before the elements explains their marks, as a template does for the model."""
+    """Whether the text before the elements mentions their tags, as a template does to explain them to the model."""
     names = {
         name
         for element in elements
@@ -156,7 +156,7 @@ def _explains(before: str, elements: Iterable[_Element]) -> bool:
 
 
 def _elements(text: str) -> Iterator[_Element]:
-    """Elements that begin a line, from outside; one of a program that never ends reaches to the end."""
+    """The outermost elements that begin a line; a program's element without an end tag extends to the text's end."""
     position, unclosed = 0, set[str]()
     while "<" in text and (opening := _OPENING.search(text, position)):
         name, position = opening[1], opening.end()
@@ -174,7 +174,7 @@ def _elements(text: str) -> Iterator[_Element]:
 
 
 def _end(text: str, name: str, position: int) -> int:
-    """Where the element ends whose content begins at ``position``; -1 if nowhere."""
+    """The end of the element whose content begins at ``position``; -1 if it has no end tag."""
     depth = 1
     for tag in re.compile(rf"<(/?){re.escape(name)}(?=[\s>])[^<>\n]*>").finditer(text, position):
         depth += -1 if tag[1] else 1
@@ -208,7 +208,7 @@ def _without_template(text: str) -> tuple[str, list[Quotation]]:
 
 
 def _without_repeated_lines(text: str, system_lines: Iterable[str]) -> str:
-    """The text without the end that repeats lines of the system prompt."""
+    """The text without the lines at its end that repeat the system prompt."""
     if not (known := frozenset(system_lines)):
         return text
     lines = text.splitlines()

@@ -14,14 +14,14 @@ from memorybank.services import Bank, RunReport
 from projects.models import Membership, Project, Role, Tenant
 from projects.tenancy import audit
 
-from .jsonl import ImportLine, Reader
+from .jsonl import ImportLine, LineReader
 from .service import ProjectCache
 
 SAMPLE_FOLDER = Path(__file__).parent / "sample"
 SAMPLE_FILE = SAMPLE_FOLDER / "chats.jsonl"
-#: A large model's answers to all prompts of the sample's replay, and how they are named in the ledger.
+#: A large model's recorded answers to all prompts of the sample's replay, and the model name in the ledger.
 ANSWERS_FILE, ANSWERS_MODEL = SAMPLE_FOLDER / "answers.jsonl", "recorded answers of a large model (November 2026)"
-#: Two steps a day keep the replay quick and close each day.
+#: Two steps a day: few enough for a quick replay, and every day is still closed.
 REPLAY_STEP = timedelta(hours=12)
 DEMO_PASSWORD = "demo"  # the demo listens on this machine only
 
@@ -46,7 +46,7 @@ TENANT_TIMEZONES = {"northwind-clinics": "Europe/Dublin", "harbor-robotics": "Eu
 
 
 def create_people(lines: list[ImportLine]) -> None:
-    """Create missing users, also the authors of ``lines``. Existing passwords and roles stay."""
+    """Create missing users, including the authors of ``lines``. Existing passwords and roles are kept."""
     if not User.objects.filter(is_superuser=True).exists():
         User.objects.create_superuser("admin", password=DEMO_PASSWORD)
     for person in DEMO_PEOPLE:
@@ -60,10 +60,20 @@ def create_people(lines: list[ImportLine]) -> None:
     _create_colleagues({(line.tenant, line.output.author) for line in lines})
 
 
-def public_superusers() -> list[str]:
-    """The superusers who can log in with the demo's password."""
-    superusers = User.objects.filter(is_superuser=True, is_active=True).order_by("username")
-    return [user.username for user in superusers if user.check_password(DEMO_PASSWORD)]
+def public_administrators() -> list[str]:
+    """User names of those who can open the admin with the demo's password."""
+    administrators = User.objects.filter(is_staff=True, is_active=True).order_by("username")
+    return [user.username for user in administrators if user.check_password(DEMO_PASSWORD)]
+
+
+def why_not_to_serve() -> str:
+    """Why no server may start beside accounts with the demo's password; "" if nobody can open the admin with it."""
+    if not (names := public_administrators()):
+        return ""
+    return (
+        f"{', '.join(names)}: may use the admin with the demo's password, which is public. Change it with "
+        f"“manage.py changepassword {names[0]}”, or run “manage.py demo” on this machine only."
+    )
 
 
 def _create_colleagues(authors: set[tuple[str, str]]) -> None:
@@ -79,16 +89,16 @@ def _create_colleagues(authors: set[tuple[str, str]]) -> None:
 
 def load_sample() -> list[ImportLine]:
     with SAMPLE_FILE.open(encoding="utf-8") as file:
-        return [line for line in Reader(now()).read(file) if isinstance(line, ImportLine)]
+        return [line for line in LineReader(now()).read(file) if isinstance(line, ImportLine)]
 
 
 def recorded_model() -> RecordedLLM:
-    """The model that answers the prompts of the sample's replay from the shipped file."""
+    """A model that answers the prompts of the sample's replay from the shipped file."""
     return RecordedLLM(path=str(ANSWERS_FILE), model=ANSWERS_MODEL)
 
 
 def catch_up() -> RunReport:
-    """Roll up what has become old between the sample's last turn and today, while its model is there."""
+    """Roll up the periods closed between the sample's last turn and today, while its model is still in use."""
     return services.run_due(now=now())
 
 

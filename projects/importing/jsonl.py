@@ -15,11 +15,12 @@ from django.utils.timezone import is_aware
 from memorybank.exceptions import InvalidInput
 from memorybank.services import NewOutput
 from projects.models import SLUG
-from projects.web.terminal import is_utf8, printable
 
-#: A longer line is refused unparsed: no valid output needs it.
+from .printable import is_utf8, printable
+
+#: A longer line is rejected without parsing: no valid output is that long.
 MAX_LINE_CHARACTERS = 8_000_000
-#: Lines before a file that looks like a transcript gets a hint.
+#: A file needs this many lines before it can get the hint that it looks like a transcript.
 MIN_LINES_FOR_HINT = 10
 REQUIRED_FIELDS = ("tenant", "project", "chat", "user", "question", "created_at")
 FILE_FIELD_NAMES = {"chat_key": "chat", "author": "user", "key": "id"}
@@ -27,18 +28,18 @@ KNOWN_FIELDS = {*REQUIRED_FIELDS, "answer", "id", "messages", "status", "title"}
 
 
 class BadLineError(Exception):
-    """A line that cannot be imported; the message names its number and what is wrong."""
+    """A line that cannot be imported; the message contains the line number and the error."""
 
 
 def bad_line(number: int, error: ValueError) -> BadLineError:
-    """The error of a line, with the file's field names."""
+    """A line's error, with the field names that the file uses instead of the model's."""
     name, colon, what = str(error).partition(":")
     return BadLineError(printable(f"line {number}: {FILE_FIELD_NAMES.get(name, name)}{colon}{what}"))
 
 
 @dataclass(frozen=True, slots=True)
 class ImportLine:
-    """A valid line: its output, and the tenant and project that it belongs to."""
+    """A valid line: an output with the slugs of its tenant and project."""
 
     number: int
     tenant: str
@@ -53,16 +54,16 @@ class ImportLine:
 
 
 @dataclass(slots=True)
-class Reader:
-    """Parses lines. It keeps state only to number the keys of equal lines without an id.
+class LineReader:
+    """Parses lines. Its state numbers equal lines without an id, and counts lines for :attr:`hint`.
 
-    ``transcript``: the lines are conversations between people, with names before what they say.
+    ``transcript``: the lines are conversations between people, each text preceded by its speaker's name.
     """
 
     now: datetime
     transcript: bool = False
     seen: Counter[str] = field(default_factory=Counter)
-    #: Valid lines, and those of them that begin with their author's name.
+    #: Number of valid lines, and how many of them begin with their author's name.
     lines: int = 0
     named: int = 0
 
@@ -77,7 +78,7 @@ class Reader:
         )
 
     def read(self, lines: Iterable[str]) -> Iterator[ImportLine | BadLineError]:
-        """Each non-blank line, or its error."""
+        """Yield each non-blank line, or its error."""
         for number, text in enumerate(lines, start=1):
             if text.strip():
                 try:

@@ -12,7 +12,7 @@ from memorybank.services import Bank, RunReport
 from .jsonl import ImportLine
 from .service import ProjectCache, record_lines
 
-#: The clock runs on after the last output, so that the last chats become idle.
+#: The simulated clock continues for this long after the last output, so that the last chats become idle.
 TIME_AFTER_LAST_OUTPUT = timedelta(hours=1)
 
 
@@ -23,9 +23,10 @@ def replay(
     prepare: Callable[[Bank, datetime], None],
     progress: Callable[[datetime, int], None] = lambda clock, recorded: None,
 ) -> RunReport:
-    """Record ``lines`` in the order of their times; at each ``step`` do the work of beat and worker.
+    """Record ``lines`` in chronological order; after each ``step``, do the work of beat and worker.
 
-    ``prepare`` is called once for each bank, with the time of its first output. Times stop at the present.
+    ``prepare`` is called once for each bank, with the time of its first output. The times given to it, and the
+    times of recording, are never in the future.
     """
     waiting = sorted(lines, key=lambda line: (line.output.created_at, line.number))
     projects, report, recorded = ProjectCache(), RunReport(), 0

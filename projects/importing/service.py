@@ -17,14 +17,14 @@ from projects.tenancy import audit
 from .jsonl import BadLineError, ImportLine, bad_line
 from .transcripts import member_names, split_speakers
 
-#: Limits of one transaction, and of what is held in memory.
+#: Limits of a batch, which is held in memory.
 BATCH_LINES, BATCH_CHARACTERS = 1000, 8_000_000
 
 Batch = list[ImportLine | BadLineError]
 
 
 class ProjectCache:
-    """Finds or creates the projects of lines, and caches them."""
+    """Finds or creates the projects that lines name, and caches them."""
 
     def __init__(self) -> None:
         self._projects: dict[str, Project] = {}
@@ -48,7 +48,7 @@ def _name(slug: str) -> str:
 
 
 def batches(lines: Iterable[ImportLine | BadLineError], *, strict: bool = False) -> Iterator[Batch]:
-    """Group lines into batches, one transaction each. ``strict``: a bad line ends its batch."""
+    """Group lines into batches of limited size. With ``strict``, a bad line ends its batch."""
     batch: Batch = []
     remaining = BATCH_CHARACTERS
     for line in lines:
@@ -62,9 +62,10 @@ def batches(lines: Iterable[ImportLine | BadLineError], *, strict: bool = False)
 
 
 def import_batch(projects: ProjectCache, batch: Batch, *, now: datetime) -> Iterator[bool | BadLineError]:
-    """Record a batch: for each line whether it was new, or its error. Lines that could not be parsed come last.
+    """Record a batch; yield for each line whether it was new, or its error. Lines that could not be parsed come last.
 
-    If a project's lines fail together, they are recorded one by one, each after the caller has seen the one before.
+    A project's lines are recorded in one transaction. If that fails, they are recorded one by one and lazily: each
+    only when the caller asks for its result.
     """
     good = [line for line in batch if isinstance(line, ImportLine)]
     for project, lines in _by_project(projects, good):
@@ -86,7 +87,7 @@ def _record_alone(project: Project, line: ImportLine, now: datetime) -> bool | B
         return bad_line(line.number, error)
     except DataError:  # the error message may quote the chat
         return BadLineError(f"line {line.number}: the database cannot hold it.")
-    except DatabaseError as error:  # not this line's fault, but it tells how far the import came
+    except DatabaseError as error:  # not caused by this line, whose number shows how far the import got
         raise type(error)(f"at line {line.number}: {error}") from error
 
 
@@ -103,17 +104,17 @@ def _by_project(projects: ProjectCache, lines: Iterable[ImportLine]) -> list[tup
 
 
 def _record_project_lines(project: Project, lines: Sequence[ImportLine], now: datetime) -> list[bool]:
-    """Record lines of one project in one transaction; returns which were new."""
+    """Record lines of one project in one transaction; return for each whether it was new."""
     with transaction.atomic():
         members = member_names(project) if any(line.transcript for line in lines) else frozenset()
         new = [split_speakers(line.output, members) if line.transcript else line.output for line in lines]
         outputs = services.record_many(project.bank, titled(new), now=now)
-        _assign_owners(project, [output for output in outputs if output])
+        assign_owners(project, [output for output in outputs if output])
     return [output is not None for output in outputs]
 
 
-def _assign_owners(project: Project, outputs: Sequence[Output]) -> None:
-    """Make the member who began a chat its owner. Existing owners stay."""
+def assign_owners(project: Project, outputs: Sequence[Output]) -> None:
+    """Make the member who started a chat its owner. Existing owners are kept."""
     authors = {output.author for output in outputs}
     members = User.objects.filter(memberships__tenant=project.tenant_id, username__in=authors)
     ids = dict(members.values_list("username", "pk"))

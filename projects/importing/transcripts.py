@@ -1,4 +1,4 @@
-"""Read speakers from transcripts: the names before colons that begin a question or an answer.
+"""Read speakers from transcripts: a name before a colon at the start of a question or an answer.
 
 Only the importer can declare a file a transcript; in a chat, a name before a colon is ordinary text.
 """
@@ -16,9 +16,9 @@ SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]{0,30}(?: [^\W\d_][\w.'’-]{0,30})
 
 
 def split_speakers(new: NewOutput, members: Collection[str]) -> NewOutput:
-    """``new`` with the names that begin its question and answer as their speakers.
+    """Move the names at the start of question and answer into ``said_by`` and ``answered_by``.
 
-    Of the ``members``, only the author is accepted: other members write their own messages.
+    Among the ``members``, only the author is accepted as a speaker, because other members write their own messages.
     """
     others = {name.casefold() for name in members} - {new.author.casefold()}
     said_by, question = _split_speaker(new.question, others)
@@ -28,7 +28,7 @@ def split_speakers(new: NewOutput, members: Collection[str]) -> NewOutput:
 
 
 def _split_speaker(text: str, others: Collection[str]) -> tuple[str, str]:
-    """The name that begins the text ("" if none does, or if it is one of ``others``), and the rest."""
+    """The speaker's name at the start of the text ("" if there is none, or it is in ``others``), and the rest."""
     match = SPEAKER.match(text)
     if match is None or match[1].casefold() in others:
         return "", text

@@ -22,8 +22,8 @@ from django.utils.timezone import is_naive
 from memorybank import services
 from memorybank.exceptions import InvalidInput, MemoryBankError
 from memorybank.services import ANYBODY, Asker, PublicId
+from projects.importing.printable import is_utf8, printable
 from projects.tenancy import people
-from projects.web.terminal import is_utf8, printable
 
 from ..models import Project, Tenant
 
@@ -66,7 +66,7 @@ class MemoryCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            with services.every_bank():  # until the command names one project
+            with services.every_bank():  # until the command calls find_project
                 return super().execute(*args, **options)
         except InvalidInput as error:
             raise CommandError(printable(str(error)), returncode=USAGE_EXIT_CODE) from error
@@ -90,7 +90,7 @@ class MemoryCommand(BaseCommand):
         self.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, cls=DjangoJSONEncoder))
 
     def print_counts(self, counts: Mapping[str, Any]) -> None:
-        """One aligned line for each count."""
+        """Print one aligned line for each count."""
         for name, value in counts.items():
             self.stdout.write(f"{name.replace('_', ' '):>18}  {_formatted(value)}".rstrip())
 
@@ -117,16 +117,16 @@ def add_viewer_argument(parser: CommandParser) -> None:
 
 
 def find_asker(project: Project, name: str) -> Asker:
-    """The member with this user name; nobody in particular without one."""
+    """The project member with this user name; ``ANYBODY`` if the name is empty."""
     user = User.objects.filter(username=name).first() if name else None
-    found = people.asker(project, user) if user else ANYBODY
-    if name and not found.person:
+    asker = people.asker(project, user) if user else ANYBODY
+    if name and not asker.person:
         raise CommandError(f"The project has no member “{printable(name)}”.", returncode=USAGE_EXIT_CODE)
-    return found
+    return asker
 
 
 def find_project(path: str) -> Project:
-    """Enter the project ``tenant/project``; the error says which half is unknown."""
+    """Find the project ``tenant/project`` and enter its bank. An error says which of the two is unknown."""
     tenant, slash, _ = path.partition("/")
     if not slash:
         raise CommandError(f"“{path}” is not of the form tenant/project.", returncode=USAGE_EXIT_CODE)
@@ -164,7 +164,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def row_number(text: str) -> int:
-    """The row of a public id, for argparse."""
+    """The primary key that a public id stands for, for argparse."""
     try:
         return PublicId().to_python(text)
     except ValueError:
@@ -183,7 +183,7 @@ def whole_number(low: int, high: int, what: str) -> Callable[[str], int]:
 
 
 def readable_path(path: str) -> str:
-    """The path of a file that can be read, ``-`` for standard input, for argparse; :func:`open_lines` opens it."""
+    """Check that a file can be read, and return its path, for argparse; ``-`` stands for standard input."""
     try:
         if path != "-":
             open_lines(path).close()
@@ -193,7 +193,7 @@ def readable_path(path: str) -> str:
 
 
 def open_lines(path: str) -> TextIOWrapper:
-    """A UTF-8 file. Bytes that are not UTF-8 come in as lone surrogates, so that the line can be reported."""
+    """Open a UTF-8 file. Invalid bytes are decoded as lone surrogates, so that their line can be reported."""
     if path == "-":
         return TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", errors="surrogateescape")
     return open(path, encoding="utf-8-sig", errors="surrogateescape")

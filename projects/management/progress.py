@@ -17,9 +17,9 @@ def replay_with_progress_bar(
     prepare: Callable[[Bank, datetime], None],
     without_terminal: Callable[[str], object] = lambda line: None,
 ) -> RunReport:
-    """:func:`replay`, with a bar of the turns recorded and the date of the simulated clock.
+    """Call :func:`replay`, with a progress bar of recorded turns and the date of the simulated clock.
 
-    ``without_terminal`` gets a line for each tenth where standard error is no terminal, as in a container's log.
+    If standard error is not a terminal, as in a container, ``without_terminal`` is called with a line at each tenth.
     """
     tenth = 0
     with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:

@@ -1,7 +1,7 @@
-"""The MCP server, built on the official SDK: its tools and resources, one request at a time. Slow to import.
+"""The MCP server, built on the official SDK: its tools and resources. Each call handles one request. Slow to import.
 
-There are no sessions and no state between requests, so any process can answer any request. The API key travels with
-the request and is the only way to a project.
+There are no sessions and no state between requests, so any process can answer any request. Each request carries its
+API key, which alone determines the project.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Context = ServerRequestContext[Any, Any]
 async def handle_post(
     headers: Iterable[tuple[str, str]], body: bytes, key: APIKey
 ) -> tuple[int, dict[str, str], bytes]:
-    """Answer one POST: its status, headers and body."""
+    """Handle one POST request; return the status, headers and body of the response."""
     scope = {
         "type": "http",
         "method": "POST",
@@ -112,7 +112,7 @@ def _offered_tool(tool: Tool) -> OfferedTool:
 
 
 async def _call_tool(context: Context, call: CallToolRequestParams) -> CallToolResult:
-    """Call a tool. Errors become results with one line for the model."""
+    """Call a tool. A missing scope or invalid arguments become an error result with one line for the model."""
     caller, tool = _caller(context), TOOLS.get(call.name)
     if tool is None:
         why = prompt_text("mcp.unknown_tool").format(tool=call.name[:40], tools=", ".join(TOOLS))

@@ -1,4 +1,4 @@
-"""The three MCP tools. Each works on the project of the API key alone."""
+"""The three MCP tools. Each accesses only the project of the API key."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Recalled(BaseModel):
         return "\n".join([prompt_text("mcp.hits"), *lines]) if self.hits else self.note
 
 
-class Memory(BaseModel):
+class MemoryResult(BaseModel):
     """Result of ``project_memory``."""
 
     model_config = _described("memory")
@@ -107,7 +107,7 @@ class Noted(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The API key of a call, and the member for whom it may speak."""
+    """The API key of a call, and the member on whose behalf it asks."""
 
     key: APIKey
     asker: Asker = ANYBODY
@@ -121,20 +121,21 @@ def recall(caller: Caller, arguments: Question) -> Recalled:
     return Recalled(hits=list(map(_hit, hits)), note=note)
 
 
-def project_memory(caller: Caller, _: Arguments) -> Memory:
-    """The project's block, and after it what is for the named member only."""
+def project_memory(caller: Caller, _: Arguments) -> MemoryResult:
+    """The project's block, followed by the lines for the named member only."""
     bank = caller.key.project.bank
     memory = services.prompt_memory(bank, asker=caller.asker)
     note = prompt_text("mcp.nothing") if bank.enabled else MEMORY_OFF_TEXT
     tokens, text = services.count_tokens(memory.system), memory.system
-    return Memory(memory=text, tokens=tokens, version=memory.version, note="" if text else note)
+    return MemoryResult(memory=text, tokens=tokens, version=memory.version, note="" if text else note)
 
 
 def remember(caller: Caller, arguments: Remembered) -> Noted:
-    """Record a turn by the key and have the workers summarise it at once, for everybody or for the named member only.
+    """Record a turn in the key's name and request its summary, for everybody or for the named member only.
 
-    It records a turn, not a line: text that a program was tricked into writing is masked, validated and quarantined
-    like any other. Only people write lines directly. Raises :class:`InvalidInput`, also if memory is off.
+    It records a turn and not a line of memory, because text that a program was tricked into writing is then masked,
+    validated and quarantined like any other. Raises :class:`InvalidInput`, also if memory is off, or if ``private`` is
+    set and no member is named.
     """
     key, now = caller.key, timezone.now()
     bank, asker = key.project.bank, caller.asker
@@ -142,9 +143,9 @@ def remember(caller: Caller, arguments: Remembered) -> Noted:
         raise InvalidInput(prompt_text("mcp.off_remember"))
     if arguments.private and not asker.person:
         raise InvalidInput(prompt_text("mcp.nobody"))
-    # A program must not tell everybody what it got for one person.
+    # A program must not publish memory that it was given for one person.
     given = services.prompt_memory(bank, question=arguments.text, asker=asker)
-    private = arguments.private or bool(given.quoted(arguments.text, question="")) or None
+    private = arguments.private or bool(given.quoted(arguments.text, question="").words) or None
     output = services.record(
         bank,
         chat_key=uuid4().hex,
@@ -176,7 +177,7 @@ TOOLS = {
     tool.name: tool
     for tool in (
         Tool("recall", Scope.READ, Question, Recalled, recall),
-        Tool("project_memory", Scope.READ, Arguments, Memory, project_memory),
+        Tool("project_memory", Scope.READ, Arguments, MemoryResult, project_memory),
         Tool("remember", Scope.WRITE, Remembered, Noted, remember, read_only=False),
     )
 }

@@ -23,7 +23,9 @@ def mcp(request: HttpRequest) -> HttpResponse:
     if not _is_own_origin(request):
         return _refusal("Web pages of other sites may not use this address.", 403)
     try:
-        key = authentication.authenticate(authentication.key_header(request.headers), permissions.SCOPES["mcp"]["POST"])
+        key = authentication.authenticate(
+            authentication.key_header(request.headers), permissions.URL_SCOPES["mcp"]["POST"]
+        )
         body = request.body
     except authentication.Refused as refused:
         return _refusal(str(refused), refused.status, **_refusal_headers(refused))
@@ -36,7 +38,7 @@ def mcp(request: HttpRequest) -> HttpResponse:
 
 
 def _is_own_origin(request: HttpRequest) -> bool:
-    """Whether no page of another site sends it: programs send no ``Origin``, browsers always do."""
+    """Whether the request is not from a page of another site: browsers always send ``Origin``, programs do not."""
     own = f"{request.scheme}://{request.get_host()}"
     return request.headers.get("Origin", own) in (own, *settings.CSRF_TRUSTED_ORIGINS)
 

@@ -11,17 +11,17 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Fact, PublicId
+from memorybank.services import Fact, Job, PublicId
 from projects.web import undo
 
 from .page import MemoryPage, memory_page
 
-#: The maximum of facts in one form: a page of lines, each with all facts that it stands for.
+#: Maximum number of facts in one form: enough for a page of lines, each with all the facts that it states.
 MAX_FACTS_IN_FORM = 500
 
-#: The service of each decision, and its message. By name, because services are imported at the first call.
+#: The service function of each decision, and its message. By name, because services are imported on first use.
 DECISIONS: dict[str, tuple[str, Any]] = {
-    "pin": ("pin", _("pinned: always in the block")),
+    "pin": ("pin", _("pinned: every chat gets it")),
     "unpin": ("unpin", _("no longer pinned")),
     "hide": ("hide", _("hidden: in no prompt from now on")),
     "restore": ("restore", _("restored: in prompts from the next sweep on")),
@@ -83,6 +83,26 @@ def add(page: MemoryPage) -> HttpResponse:
     return page.redirect_back()
 
 
+@memory_page("memory-retry", post=True)
+def retry(page: MemoryPage) -> HttpResponse:
+    """Try a parked chat again, or without the field ``chat`` all of them."""
+    parked = services.chats_of(page.bank).parked()
+    try:
+        if posted := page.request.POST.get("chat", ""):
+            parked = parked.filter(pk=PublicId().to_python(posted))
+        chats = list(parked.values_list("pk", flat=True))
+        if chats:
+            services.request_job(page.bank, Job.Kind.RETRY, chats=chats, actor=page.actor)
+            messages.success(page.request, gettext("Trying again. If it fails, the chat is listed here once more."))
+        else:
+            messages.success(page.request, gettext("No changes: it was tried again already."))
+    except ValueError:
+        raise Http404 from None
+    except InvalidInput as error:
+        messages.error(page.request, str(error))
+    return page.redirect_back()
+
+
 def offer_restoring(page: MemoryPage, text: str, facts: list[int]) -> None:
     """Say that these facts are hidden, with a button that shows them again."""
     fields = [("do", "restore"), ("next", page.previous_address()), *(("fact", services.public_id(pk)) for pk in facts)]
@@ -91,7 +111,7 @@ def offer_restoring(page: MemoryPage, text: str, facts: list[int]) -> None:
 
 
 def posted_facts(page: MemoryPage) -> list[int]:
-    """The ids of the facts that the form names, without those that no page shows."""
+    """The ids of the posted facts, without facts that memory pages never show. Raises Http404 for a malformed id."""
     try:
         ids = [PublicId().to_python(name) for name in page.request.POST.getlist("fact")[:MAX_FACTS_IN_FORM]]
     except ValueError:

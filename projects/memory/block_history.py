@@ -1,4 +1,4 @@
-"""The block at an earlier moment, and the lines added and removed between two: plain values for the memory page."""
+"""The block at an earlier moment, and the lines that changed between two moments, as plain values for templates."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from memorybank import services
 from memorybank.services import Bank, BlockLineVersion
 
-#: The latest changes of the block that are listed.
+#: Maximum number of changes listed, the latest first.
 MAX_CHANGES_SHOWN = 20
-INSTANT = timedelta(microseconds=1)
+CLOCK_RESOLUTION = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BlockChange:
     """A moment at which the block changed, with the number of lines added and removed."""
 
     at: datetime
@@ -51,7 +51,7 @@ def _readable(bank: Bank, lines: Iterable[BlockLineVersion], *, include_hidden: 
     if include_hidden:
         return lines
     restricted = services.restricted_facts(bank, {fact for line in lines for fact in line.facts})
-    # A line of the current block says nothing restricted, whatever its facts.
+    # A line of the current block contains nothing restricted, even if some of its facts are.
     return [line for line in lines if line.until is None or restricted.isdisjoint(line.facts)]
 
 
@@ -71,17 +71,17 @@ def difference(before: Sequence[BlockLineVersion], after: Sequence[BlockLineVers
 
 
 def change_at(bank: Bank, moment: datetime, *, include_hidden: bool) -> Difference:
-    before = lines_at(bank, moment - INSTANT, include_hidden=include_hidden)
+    before = lines_at(bank, moment - CLOCK_RESOLUTION, include_hidden=include_hidden)
     return difference(before, lines_at(bank, moment, include_hidden=include_hidden))
 
 
-def latest(bank: Bank, *, include_hidden: bool) -> list[Change]:
+def latest(bank: Bank, *, include_hidden: bool) -> list[BlockChange]:
     times = services.block_changes(bank, MAX_CHANGES_SHOWN)
     return list(changes_at(bank, times, include_hidden=include_hidden).values())
 
 
-def changes_at(bank: Bank, times: Collection[datetime], *, include_hidden: bool) -> dict[datetime, Change]:
-    """The change at each of these moments, where there is one. The first known block is no change."""
+def changes_at(bank: Bank, times: Collection[datetime], *, include_hidden: bool) -> dict[datetime, BlockChange]:
+    """The changes at these moments, without moments that have none; the first known block is not a change."""
     first, lines = services.block_known_from(bank), services.block_lines_changed(bank, times)
     added: dict[datetime, list[BlockLineVersion]] = defaultdict(list)
     removed: dict[datetime, list[BlockLineVersion]] = defaultdict(list)
@@ -89,8 +89,8 @@ def changes_at(bank: Bank, times: Collection[datetime], *, include_hidden: bool)
         added[line.since].append(line)
         if line.until:
             removed[line.until].append(line)
-    counts = {at: difference(removed[at], added[at]).counts for at in times if at != first}
-    return {at: Change(at, *lines) for at, lines in counts.items() if any(lines)}
+    counts = {time: difference(removed[time], added[time]).counts for time in times if time != first}
+    return {time: BlockChange(time, *lines) for time, lines in counts.items() if any(lines)}
 
 
 def _said(line: BlockLineVersion) -> tuple[str, str]:

@@ -39,9 +39,8 @@ def past_page(page: MemoryPage) -> HttpResponse:
     at, to, change = (form.moment(name, now) for name in ("at", "to", "change"))
     kept_since = services.block_kept_since(page.bank, now=now)
     context: dict[str, Any] = {
-        "form": form if form.errors else MomentsForm(initial={"at": at, "to": to}),  # in the site's time zone
+        "form": form if form.errors else MomentsForm(initial={"at": at, "to": to}),  # in the reader's time zone
         "kept_since": kept_since,
-        "zone": timezone.get_current_timezone_name(),
         "changes": block_history.latest(page.bank, include_hidden=page.may_act),
     }
     if moment := change or at:

@@ -17,7 +17,7 @@ from memorybank.services import Bank, PublicId
 from .actions import posted_facts
 from .page import MemoryPage, memory_page
 
-#: Authors in the title of a chat that is to be erased.
+#: Maximum number of authors named when a chat is to be erased.
 MAX_AUTHORS_SHOWN = 3
 
 
@@ -33,7 +33,7 @@ class ErasureTarget:
 
 @memory_page("memory-forget", post=True)
 def forget(page: MemoryPage) -> HttpResponse:
-    """Show what would be erased; posted again with ``sure``, erase it."""
+    """Erase what the form names if ``sure=yes`` is posted; otherwise show what would be erased."""
     target, sure = _target(page), page.request.POST.get("sure") == "yes"
     if target is None:
         messages.warning(page.request, _("Nothing selected."))
@@ -53,7 +53,7 @@ def forget(page: MemoryPage) -> HttpResponse:
 
 @memory_page("memory-receipt")
 def receipt_page(page: MemoryPage, receipt: int) -> HttpResponse:
-    """How much was erased, when, by whom; never what."""
+    """The receipt of an erasure: how much was erased, when and by whom, but not what it said."""
     row = get_object_or_404(services.erasures_of(page.bank), pk=receipt)
     waiting = services.stale_entries(page.bank)
     return page.render("receipt", {"receipt": row, "stale": waiting, **receipt_parts(row.counts)})
@@ -78,7 +78,9 @@ def _lines(facts: list[int], bank: Bank) -> ErasureTarget | None:
         return None
     quoted = list(services.facts_of(bank).filter(pk__in=facts).order_by("pk").values_list("text", flat=True))
     fields = [("what", "line"), *(("fact", services.public_id(fact)) for fact in facts)]
-    title = ngettext("A line, with the turns that it rests on", "%(number)d facts, with their turns", len(facts))
+    title = ngettext(
+        "A line, with the messages it came from", "%(number)d lines, with the messages they came from", len(facts)
+    )
     return ErasureTarget({"facts": facts}, title % {"number": len(facts)}, quoted, fields)
 
 

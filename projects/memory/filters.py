@@ -49,7 +49,7 @@ class FactFilter(forms.Form):
             field.choices = values
 
     def matching(self, bank: Bank) -> FactQuerySet | list[Fact]:
-        """The matching facts, latest first; of a search the best first. An invalid value filters nothing."""
+        """The matching facts, latest first, or best match first for a search. Invalid values are ignored."""
         self.is_valid()
         wanted = {name: value for name, value in self.cleaned_data.items() if value}
         facts = self.facts.filter(self._in_state(wanted.get("state", "")))

@@ -1,4 +1,4 @@
-"""The frame of the memory pages: who may open one, which facts they may read, and the context of every page."""
+"""What all memory pages share: the access check, the facts that the reader may see, and the template context."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.requests import MemberRequest
 
-#: Lines that are named before their turns are erased; there may be more.
+#: Maximum number of other lines that are listed before their turns are erased.
 MAX_LINES_BESIDE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPage:
-    """An opened memory page. ``facts`` are those that people may see; ``may_act`` is for owners and admins."""
+    """A request for a memory page. ``facts`` are all that people may see; ``may_act`` is true for owners and admins."""
 
     request: MemberRequest
     project: Project
@@ -40,21 +40,21 @@ class MemoryPage:
         return self.request.user.get_username()
 
     def readable(self) -> FactQuerySet:
-        """The facts that the reader may read: hidden and quarantined ones are for owners and admins."""
+        """The facts that the reader may see: only owners and admins see hidden and quarantined ones."""
         return self.facts if self.may_act else self.facts.filter(hidden=False, quarantine="")
 
     def own(self, facts: Iterable[Fact]) -> set[int]:
-        """The ids of those of these facts that rest on the reader's own words alone."""
+        """The ids of these facts, limited to facts based on the reader's own words alone."""
         own = services.in_own_words(facts, services.Asker(author=self.actor))
         return set(own.values_list("pk", flat=True))
 
     def beside(self, facts: Collection[int], *, viewer: str = NOBODY) -> list[Fact]:
-        """The other lines that go if the turns of these are erased, as far as the reader may read them."""
+        """The other facts that would be erased with the turns of these facts, limited to what the reader may see."""
         if not facts:
             return []
         beside = services.resting_beside(self.bank, facts, viewer=viewer)
-        told = beside if self.may_act else beside.filter(hidden=False, quarantine="")
-        return list(told.order_by("pk")[:MAX_LINES_BESIDE])
+        visible = beside if self.may_act else beside.filter(hidden=False, quarantine="")
+        return list(visible.order_by("pk")[:MAX_LINES_BESIDE])
 
     def render(self, part: str, context: dict[str, Any]) -> HttpResponse:
         frame = {
@@ -67,7 +67,7 @@ class MemoryPage:
         return render(self.request, f"projects/memory/{part}.html", {**frame, **context})
 
     def previous_address(self) -> str:
-        """The page with the posted form."""
+        """The address of the page that posted the form; the memory page if ``next`` is missing or not local."""
         address = self.request.POST.get("next", "")
         if address.startswith("/") and url_has_allowed_host_and_scheme(address, allowed_hosts=None):
             return address
@@ -81,7 +81,7 @@ PageView = Callable[Concatenate[MemoryPage, ...], HttpResponse]
 
 
 def memory_page(name: str, *, post: bool = False) -> Callable[[PageView], Callable[..., HttpResponse]]:
-    """A view for members who may open the address ``name``; it gets a :class:`MemoryPage` instead of a request."""
+    """Decorate a view for members who may open the URL ``name``; it gets a :class:`MemoryPage` instead of a request."""
 
     def decorate(view: PageView) -> Callable[..., HttpResponse]:
         @(require_POST if post else require_GET)

@@ -1,6 +1,6 @@
-"""What is remembered for the reader alone: their preferences in all projects of the tenant, and facts of private chats.
+"""Memory for the reader alone: their preferences in all projects of the tenant, and facts from private chats.
 
-They correct, hide and forget what rests on their own words, there and in everybody's memory.
+Readers can correct, hide and forget facts that are based on their own words alone, here and in the shared memory.
 """
 
 from typing import Any
@@ -26,13 +26,13 @@ from .page import MemoryPage, memory_page
 from .usage_views import own_pages
 
 FACTS_ON_A_PAGE = 50
-#: Seconds in which a member may show again what they hid.
-UNDO_FOR = 3600
+#: Seconds during which a member can undo hiding a fact.
+UNDO_SECONDS = 3600
 
 
 @memory_page("memory-mine")
 def mine_page(page: MemoryPage) -> HttpResponse:
-    """Newest first, each with its project."""
+    """List the facts for the reader alone, newest first, each with its project."""
     asker = people.asker(page.project, page.request.user)
     facts = services.personal_facts(page.bank, asker).select_related("entry__chat", "entry__parent", "superseded_by")
     shown = numbered_page(page.request, facts.order_by("-said_on", "-pk"), FACTS_ON_A_PAGE)
@@ -46,7 +46,7 @@ def mine_page(page: MemoryPage) -> HttpResponse:
 
 @memory_page("memory-own")
 def own_page(page: MemoryPage, fact: int) -> HttpResponse:
-    """A line of one's own words, with all that may be done about it and what would go with it."""
+    """Show a fact in the reader's own words, with the possible actions and what forgetting it would erase."""
     asker = people.asker(page.project, page.request.user)
     row = _own_fact(page, asker, fact)
     bank = _bank_of(row)
@@ -60,7 +60,7 @@ def own_page(page: MemoryPage, fact: int) -> HttpResponse:
 
 @memory_page("memory-mine-decide", post=True)
 def decide(page: MemoryPage) -> HttpResponse:
-    """Correct, hide or forget a line of one's own words; forgetting erases the turns that it rests on."""
+    """Correct, hide, restore or forget a fact in the reader's own words; forgetting erases the turns it is based on."""
     form, asker = page.request.POST, people.asker(page.project, page.request.user)
     do = form.get("do")
     if do == "restore":
@@ -70,7 +70,7 @@ def decide(page: MemoryPage) -> HttpResponse:
     try:
         if do == "forget":
             services.forget(bank, facts=[fact.pk], actor=page.actor)
-            messages.success(page.request, gettext("Forgotten, with the turns it came from."))
+            messages.success(page.request, gettext("Forgotten, with the messages it came from."))
         elif do == "hide":
             services.hide(bank, fact_ids=[fact.pk], actor=page.actor)
             token = signing.dumps([bank.pk, fact.pk], salt=_salt(page))
@@ -88,9 +88,9 @@ def decide(page: MemoryPage) -> HttpResponse:
 
 
 def _restore(page: MemoryPage, token: str) -> HttpResponse:
-    """Show a line again that this person has just hidden: nobody undoes what an owner hid."""
+    """Restore a fact that this person has just hidden; the signed token prevents restoring what an owner hid."""
     try:
-        bank, fact = signing.loads(token, salt=_salt(page), max_age=UNDO_FOR)
+        bank, fact = signing.loads(token, salt=_salt(page), max_age=UNDO_SECONDS)
         project = Project.objects.select_related("bank").get(bank=bank)
         services.restore(project.bank, fact_ids=[fact], actor=page.actor)
     except (signing.BadSignature, Project.DoesNotExist, Fact.DoesNotExist):
@@ -119,7 +119,7 @@ def _number(public: str) -> int:
 
 
 def _own_fact(page: MemoryPage, asker: Asker, number: int) -> Fact:
-    """The line, if this person may read it and it rests on their words alone."""
+    """The fact, if this person may read it and it is based on their words alone; otherwise raises Http404."""
     personal = services.personal_facts(page.bank, asker).filter(pk=number)
     facts = [*personal, *page.facts.filter(pk=number, hidden=False)]
     fact = services.in_own_words(facts, asker).with_places().first() if asker.author else None

@@ -1,8 +1,9 @@
 """Rows of the memory pages: lines, facts and events as plain values for the templates."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.text import Truncator
-from django.utils.translation import gettext, pgettext_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
@@ -38,40 +39,14 @@ METER_LABELS = {
 }
 #: The heading of pinned lines, in place of a day.
 PINNED = _("Pinned")
-#: What somebody did, on the activity page.
-ACTION_LABELS = {
-    "enable": pgettext_lazy("somebody", "switched memory on"),
-    "disable": pgettext_lazy("somebody", "switched memory off"),
-    "configure": pgettext_lazy("somebody", "changed settings"),
-    "pin": pgettext_lazy("somebody", "pinned"),
-    "unpin": pgettext_lazy("somebody", "unpinned"),
-    "add": pgettext_lazy("somebody", "wrote by hand"),
-    "edit": pgettext_lazy("somebody", "edited"),
-    "hide": pgettext_lazy("somebody", "hid"),
-    "show": pgettext_lazy("somebody", "restored"),
-    "release": pgettext_lazy("somebody", "released from quarantine"),
-    "keep": pgettext_lazy("somebody", "quarantined for good"),
-    "erase": pgettext_lazy("somebody", "deleted expired data"),
-    "export": pgettext_lazy("somebody", "exported everything"),
-    "read": pgettext_lazy("somebody", "read the turns of a line"),
-    "retry": pgettext_lazy("somebody", "had parked chats tried again"),
-    "private": pgettext_lazy("somebody", "made a chat private"),
-    "public": pgettext_lazy("somebody", "shared a chat again"),
-    "summarise": pgettext_lazy("somebody", "had chats summarised at once"),
-    "compress": pgettext_lazy("somebody", "had memory rolled up"),
-    "rebuild": pgettext_lazy("somebody", "rebuilt memory"),
-    "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
-    "restore": pgettext_lazy("somebody", "withdrew a request to forget"),
-    "opt_out": pgettext_lazy("somebody", "excluded somebody from memory"),
-    "opt_in": pgettext_lazy("somebody", "included somebody again"),
-}
-#: The same for erasures, by the kind of the receipt.
-ERASURE_LABELS = {
-    "chat": pgettext_lazy("somebody", "erased a chat"),
-    "author": pgettext_lazy("somebody", "erased what somebody had said"),
-    "output": pgettext_lazy("somebody", "erased a turn"),
-    "line": pgettext_lazy("somebody", "erased a line, with its turns"),
-    "everything": pgettext_lazy("somebody", "erased everything"),
+#: The headings of the background in their order, by kind of line; the last is for notes and sentences beside it.
+BACKGROUND_HEADINGS = {
+    "fact": _("What is known"),
+    "preference": _("How people like things"),
+    "decision": _("What was decided"),
+    "plan": _("What is planned"),
+    "question": _("What is open"),
+    "": _("Further detail"),
 }
 
 
@@ -88,7 +63,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SourceTurn:
-    """A turn that a line rests on, and its address if it is in a chat of the reader's own."""
+    """A turn that a line is based on, and its address if it is in one of the reader's own chats."""
 
     origin: Origin
     address: str = ""
@@ -98,20 +73,22 @@ class SourceTurn:
 class Row:
     """A line of the block, or a fact. ``badges`` are pairs of a CSS class and a label.
 
-    ``fact_ids`` are public ids. ``pieces`` are parts of the text, and whether each is a reason for quarantine.
+    ``heading`` is that within its day or period, if any. ``fact_ids`` are public ids. ``pieces`` are parts of the text,
+    and whether each is a reason for quarantine.
     """
 
     line: MemoryLine | Fact
     day: str
     fact: Fact | None
     fact_ids: list[str]
+    heading: str = ""
     badges: list[tuple[str, str]] = field(default_factory=list)
     turns: list[SourceTurn] = field(default_factory=list)
     pieces: list[tuple[str, bool]] = field(default_factory=list)
 
 
 def meter(block: Text, budget: int) -> list[Segment]:
-    """How the budget is used, to the token."""
+    """The tokens of the budget that each part of the block uses, and the free ones."""
     used = dict.fromkeys(METER_LABELS, 0)
     for line in block.lines:
         used["pinned" if line.pinned else line.granularity] += line.tokens
@@ -142,16 +119,24 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
         known = [facts[pk] for pk in line.facts if pk in facts]
         turns = {origin.output: origin for fact in known for origin in origins[fact.pk]}
         day = str(PINNED) if line.pinned else when(line)
-        current = line._replace(pinned=any(fact.pinned for fact in known))  # the block may be older than a decision
+        current = line._replace(pinned=any(fact.pinned for fact in known))  # a pin may be newer than the block
         row = Row(current, day, known[0] if known else None, [public_id(fact.pk) for fact in known])
         row.badges = _edit_badges(known[0]) if known else []
         row.turns = [source_turn(origin) for origin in sorted(turns.values(), key=attrgetter("sequence"))]
+        if known and line.granularity is Granularity.BACKGROUND and not line.pinned:
+            kind = known[0].kind if line.restates else ""
+            row.heading = str(BACKGROUND_HEADINGS[kind])
         rows.append(row)
-    return rows
+    return [row for _, of_day in groupby(rows, key=attrgetter("day")) for row in _by_heading(of_day)]
+
+
+def _by_heading(rows: Iterable[Row]) -> list[Row]:
+    headings = ["", *map(str, BACKGROUND_HEADINGS.values())]
+    return sorted(rows, key=lambda row: headings.index(row.heading))
 
 
 def fact_row(fact: Fact, in_block: Collection[int] = (), restated: Collection[int] = ()) -> Row:
-    """A fact with its state. ``in_block`` and ``restated`` are the facts in the block, and those that it restates."""
+    """A fact with its badges. ``in_block`` and ``restated`` are ids: facts in the block or restated by it."""
     row = Row(fact, _day_text(fact.said_on), fact, [public_id(fact.pk)])
     row.badges = [*_state_badges(fact, in_block, restated), *_edit_badges(fact)]
     return row
@@ -171,15 +156,10 @@ def event_row(event: Event) -> dict[str, Any]:
     changes = [
         (gettext(name.replace("_", " ")), before.get(name), after.get(name)) for name in detail.get("changed", [])
     ]
-    words = ACTION_LABELS.get(event.action, event.get_action_display().lower())
-    if event.action == Event.Action.RELEASE and "reason" in detail:
-        words = gettext("%(words)s (it %(reason)s)") % {"words": words, "reason": gettext(detail["reason"])}
-    if detail.get("taken_in"):
-        words = gettext("%(words)s, with what was said before") % {"words": words}
     return {
         "event": event,
-        "words": ERASURE_LABELS.get(detail.get("kind"), words),
-        "facts": facts if isinstance(facts, list) else [],  # an erasure has their number
+        "words": event.words(),
+        "facts": facts if isinstance(facts, list) else [],  # the event of an erasure has a number here
         "changes": changes,
         "receipt": detail.get("receipt"),
     }
@@ -193,7 +173,7 @@ def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[in
     if fact.pk in in_block:
         yield "on", gettext("in the block")
     elif fact.pk in restated:
-        yield "on", gettext("restated in the block by a digest")
+        yield "on", gettext("in every chat, as part of a summary")
     if fact.entry.parent:
         *_below, live = fact.entry.upwards()
         yield "", gettext("summarised in %(period)s") % {"period": label_of(live)}
@@ -202,7 +182,7 @@ def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[in
 
 
 def replaced_by(fact: Fact) -> Fact | None:
-    """The fact that replaced it, if that may be shown."""
+    """The fact that replaced this one, unless it is hidden or quarantined."""
     newer = fact.replaced_for_all
     return None if newer and (newer.hidden or newer.quarantine) else newer
 
@@ -234,6 +214,6 @@ def _day_text(day: date) -> str:
 
 
 def turn_address(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
-    """The page of a chat that ends with this turn."""
+    """The address of the chat page on which this turn is the last one."""
     chat = reverse("chat", args=[bank.project.tenant.slug, bank.project.slug, chat_key])
     return f"{chat}?before={public_id(sequence + 1)}#turn-{public_id(output)}"

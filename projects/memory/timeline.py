@@ -1,4 +1,4 @@
-"""The timeline of a memory: a lane for each granularity; an entry is as wide as its leaves have tokens."""
+"""The timeline of a memory: a lane for each granularity, on which an entry's width shows the tokens of its leaves."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,10 +19,10 @@ from .rows import label_of, replaced_by
 
 #: Leaves of one page.
 MAX_LEAVES = 150
-#: Lanes from top to bottom; their height, the width of the picture and the gap between lanes, in its own units.
+#: Lanes from top to bottom; height of a lane, width of the picture and gap between lanes, all in SVG units.
 LANES = Granularity.coarsest_first()
 HEIGHT, WIDTH, GAP = 44, 1000, 8
-#: A span is at least this wide, so that it can be clicked. The width of a letter of its label, and of the margins.
+#: Minimum width of a span, so that it can be clicked; assumed width of a letter of its label; width of its margins.
 MIN_SPAN_WIDTH, LETTER_WIDTH, LABEL_MARGINS = 3.0, 7.6, 14.0
 #: Decisions and replaced values that are listed below the picture.
 MAX_TURNING_POINTS = 15
@@ -89,7 +89,7 @@ class Timeline:
 
 
 def newest_leaves(bank: Bank) -> QuerySet[Entry]:
-    # A chat from before memory was on, or of an excluded person, has an empty leaf.
+    # A chat that was recorded before memory was on, or by an excluded person, has an empty leaf.
     shared = services.entries_of(bank).leaves().with_digests().filter(tokens__gt=0)
     return shared.select_related("chat").order_by("-period_start", "-first_at", "-pk")
 

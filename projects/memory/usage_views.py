@@ -22,29 +22,33 @@ from .rows import turn_address
 
 @dataclass(slots=True)
 class UsedLine:
-    """A line that is still in memory; ``why`` is the page of its sources, ``own_turns`` are the reader's own ones.
+    """A line that an answer was given, and that is still in memory.
 
-    ``own`` is the fact's id if it rests on the reader's words alone: they may correct it.
+    ``why`` is the address of its sources page, ``own_turns`` those of its turns in the reader's own chats. ``own`` is
+    the fact's id if it is based on the reader's words alone, so that they may correct it. ``place`` is its index among
+    all lines that the answer was given, ``number`` its citation number in the answer (0: not cited).
     """
 
+    place: int
     line: Fact | services.VisibleSentence
     why: str = ""
     own: int | None = None
     own_turns: list[str] = field(default_factory=list)
+    number: int = 0
 
 
 @require_GET
 @login_required
 def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn: int) -> HttpResponse:
-    """Block and notes of one answer. Loaded only when somebody opens it."""
+    """The block, personal lines and notes that an answer was given; loaded only when somebody opens them."""
     project_row, conversation = permissions.conversation_for(request.user, f"{tenant}/{project}", key, Role.MEMBER)
     output = get_object_or_404(services.turns_of(conversation.chat).select_related("answer_context"), pk=turn)
     given = getattr(output, "answer_context", None) or AnswerContext(memory_version=0, memory_tokens=0, prompt_tokens=0)
     viewer = people.person_of(project_row, request.user)
     block_lines = _fact_lines(project_row, given.lines, request.user)
+    personal = _fact_lines(project_row, given.personal, request.user, viewer, first=len(given.lines))
     notes = _notes(project_row, given, request.user, viewer)
-    personal = _fact_lines(project_row, given.personal, request.user, viewer)
-    shown = len(block_lines) + len(notes) + len(personal)
+    shown = [*block_lines, *personal, *notes]
     context = {
         "project": project_row,
         "chat": conversation.chat,
@@ -53,15 +57,27 @@ def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn:
         "block_lines": block_lines,
         "personal": personal,
         "notes": notes,
-        "missing": len(given.lines) + len(given.recalled) + len(given.personal) - shown,
+        "sources": _sources(given, shown),
+        "missing": len(given.lines) + len(given.recalled) + len(given.personal) - len(shown),
     }
     return render(request, "projects/memory_used.html", context)
 
 
+def _sources(given: AnswerContext, shown: Collection[UsedLine]) -> list[tuple[int, UsedLine | None]]:
+    """The lines that the answer cites, with their numbers; None for a line that can no longer be shown."""
+    numbers, by_place = given.source_numbers, {used.place: used for used in shown}
+    for used in shown:
+        used.number = numbers.get(used.place, 0)
+    return [(number, by_place.get(place)) for place, number in numbers.items()]
+
+
 def _fact_lines(
-    project: Project, given: Collection[Collection[int]], reader: User, viewer: str = NOBODY
+    project: Project, given: Collection[Collection[int]], reader: User, viewer: str = NOBODY, *, first: int = 0
 ) -> list[UsedLine]:
-    """The lines, each given by its facts, of which a fact is left that this viewer may be shown."""
+    """The lines of which at least one fact is left that this viewer may see.
+
+    ``given`` has the fact ids of each line; ``first`` is the place of its first line among all lines of the answer.
+    """
     bank, may_explain = project.bank, permissions.may(reader, project.tenant, Role.ADMIN)
     ids = {fact for line in given for fact in line}
     visible = services.browse(bank, viewer=viewer).filter(pk__in=ids, hidden=False)
@@ -72,31 +88,32 @@ def _fact_lines(
     in_own_words = services.in_own_words(facts.values(), services.Asker(author=reader.get_username()))
     own_words = set(in_own_words.values_list("pk", flat=True))
     lines = []
-    for line in given:
+    for place, line in enumerate(given, start=first):
         remaining = [facts[pk] for pk in line if pk in facts]
         if remaining:
             address = [project.tenant.slug, project.slug, remaining[0].pk]
             why = reverse("memory-why", args=address) if may_explain else ""
             turns = dict.fromkeys(origin.output for fact in remaining for origin in origins[fact.pk])
             own_fact = next((fact.pk for fact in remaining if fact.pk in own_words), None)
-            lines.append(UsedLine(remaining[0], why, own_fact, [pages[pk] for pk in turns if pk in pages]))
+            lines.append(UsedLine(place, remaining[0], why, own_fact, [pages[pk] for pk in turns if pk in pages]))
     return lines
 
 
 def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) -> list[UsedLine]:
-    """The notes whose sentences memory would still show."""
+    """The notes whose sentences are still in memory and visible to ``viewer``."""
     places = [(output, place) for output, place in given.recalled]
     sentences = services.sentences(project.bank, places, viewer=viewer)
     pages = own_pages(project.bank, {output for output, _ in sentences}, reader)
+    first = len(given.lines) + len(given.personal)
     return [
-        UsedLine(sentences[place], own_turns=[pages[place[0]]] if place[0] in pages else [])
-        for place in places
+        UsedLine(number, sentences[place], own_turns=[pages[place[0]]] if place[0] in pages else [])
+        for number, place in enumerate(places, start=first)
         if place in sentences
     ]
 
 
 def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
-    """The addresses of those turns that are in the reader's own chats."""
+    """The addresses of these turns by id, limited to turns in the reader's own chats."""
     chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
     rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
     return {output: turn_address(bank, key, output, sequence) for output, sequence, key in rows}

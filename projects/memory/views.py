@@ -18,13 +18,14 @@ from .page import MemoryPage, memory_page
 
 FACTS_ON_A_PAGE, QUARANTINED_ON_A_PAGE, EVENTS_ON_A_PAGE = 50, 20, 50
 MAX_QUESTION_CHARACTERS = 1000
-#: Members who are suggested where a person is to be named.
+#: Maximum number of members suggested in the field for a person's name.
 MAX_SUGGESTED_MEMBERS = 500
+MAX_PARKED_SHOWN = 50
 
 
 @memory_page("memory")
 def now_page(page: MemoryPage) -> HttpResponse:
-    """The block of every chat, line by line, and the notes for a question."""
+    """The block that every chat gets, line by line, and the notes recalled for a trial question."""
     trial = page.request.GET.get("ask", "").replace("\x00", "")[:MAX_QUESTION_CHARACTERS]
     memory = services.prompt_memory(page.bank, question=trial)
     rows = memory_rows.block_rows(page.bank, memory.block.lines, page.request.user)
@@ -88,7 +89,7 @@ def why_page(page: MemoryPage, fact: int) -> HttpResponse:
 
 @memory_page("memory-review")
 def review_page(page: MemoryPage) -> HttpResponse:
-    """The quarantined lines, with the words that are the reason."""
+    """The quarantined lines, with the words that caused the quarantine marked."""
     quarantined = page.facts.to_review().with_places().order_by("-pk")
     facts = numbered_page(page.request, quarantined, QUARANTINED_ON_A_PAGE)
     return page.render("review", {"page": facts, "rows": [memory_rows.quarantined_row(fact) for fact in facts]})
@@ -107,4 +108,5 @@ def activity_page(page: MemoryPage) -> HttpResponse:
         row["facts"] = [fact for fact in row["facts"] if fact in visible]
         if row["event"].action not in services.ERASING_ACTIONS:  # nobody may learn what was erased
             row["change"] = changes.get(row["event"].at)
-    return page.render("activity", {"page": events, "people": people, "rows": rows})
+    parked = services.chats_of(page.bank).parked().order_by("-parked_at")[:MAX_PARKED_SHOWN] if page.may_act else ()
+    return page.render("activity", {"page": events, "people": people, "rows": rows, "parked": parked})

@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 ('output', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='draft', serialize=False, to='memorybank.output')),
                 ('text', models.TextField(blank=True)),
                 ('saved_at', models.DateTimeField(help_text='When its process was last heard of.')),
-                ('stopping', models.BooleanField(default=False, help_text='Somebody asked to stop it.')),
+                ('stopping', models.BooleanField(default=False, help_text='A member asked to stop it.')),
             ],
         ),
         migrations.CreateModel(
@@ -56,9 +56,11 @@ class Migration(migrations.Migration):
                 ('lines', models.JSONField(default=list, help_text='Of each line of the block the ids of the facts it stood for.')),
                 ('recalled', models.JSONField(default=list, help_text='Of each note its turn, by id, and the place in it.')),
                 ('personal', models.JSONField(default=list, help_text='Of each line for the asker alone the id of its fact.')),
+                ('cited', models.JSONField(default=list, help_text='Where its sentences end that use a line, and which of all lines.')),
+                ('model', models.CharField(blank=True, help_text='The model that answered.', max_length=200)),
                 ('prompt_tokens', models.PositiveIntegerField()),
                 ('answer_tokens', models.PositiveIntegerField(default=0)),
-                ('stopped', models.BooleanField(default=False, help_text='Somebody stopped it; it is what had come by then.')),
+                ('stopped', models.BooleanField(default=False, help_text='It was stopped; its text is the part received by then.')),
                 ('output', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='answer_context', to='memorybank.output')),
             ],
         ),
@@ -66,6 +68,7 @@ class Migration(migrations.Migration):
             name='Conversation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('shared_at', models.DateTimeField(blank=True, help_text='Since when members of the project may read it; empty: they may not.', null=True)),
                 ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='conversation', to='memorybank.chat')),
                 ('owner', models.ForeignKey(help_text='Empty: the account has been deleted.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='conversations', to=settings.AUTH_USER_MODEL)),
             ],
@@ -95,6 +98,29 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['tenant__slug', 'slug'],
             },
+        ),
+        migrations.CreateModel(
+            name='ImportRun',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('format', models.CharField(max_length=20)),
+                ('file', models.CharField(max_length=200)),
+                ('created_by', models.CharField(max_length=200)),
+                ('created_at', models.DateTimeField()),
+                ('report', models.JSONField(default=dict, help_text='What the dry run counted; empty while the file is being read.')),
+                ('audience', models.CharField(blank=True, max_length=10)),
+                ('authors', models.JSONField(default=dict, help_text='A person of the export → the member whose chats they become.')),
+                ('total', models.PositiveIntegerField(default=0, help_text='Conversations to import.')),
+                ('done', models.PositiveIntegerField(default=0)),
+                ('recorded', models.PositiveIntegerField(default=0, help_text='New turns.')),
+                ('known', models.PositiveIntegerField(default=0, help_text='Turns that were there already.')),
+                ('bad', models.PositiveIntegerField(default=0, help_text='What was left out, of which the first are named.')),
+                ('reasons', models.JSONField(default=list)),
+                ('started_at', models.DateTimeField(null=True)),
+                ('finished_at', models.DateTimeField(null=True)),
+                ('claimed_until', models.DateTimeField(help_text='Until when a worker is believed to be at it.', null=True)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='import_runs', to='projects.project')),
+            ],
         ),
         migrations.CreateModel(
             name='APIKey',
@@ -148,7 +174,7 @@ class Migration(migrations.Migration):
                 ('actor', models.CharField(max_length=200)),
                 ('detail', models.JSONField(blank=True, default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ('at', models.DateTimeField()),
-                ('action', models.CharField(choices=[('create', 'Create'), ('change', 'Change'), ('invite', 'Invite'), ('withdraw', 'Withdraw'), ('join', 'Join'), ('add', 'Add'), ('role', 'Role'), ('remove', 'Remove'), ('open', 'Open a project'), ('delete', 'Delete a project'), ('issue', 'Issue a key'), ('revoke', 'Revoke a key'), ('hook', 'Add or change a webhook'), ('unhook', 'Delete a webhook')], max_length=20)),
+                ('action', models.CharField(choices=[('create', 'Create'), ('change', 'Change'), ('invite', 'Invite'), ('withdraw', 'Withdraw'), ('join', 'Join'), ('add', 'Add'), ('role', 'Role'), ('remove', 'Remove'), ('open', 'Open a project'), ('delete', 'Delete a project'), ('issue', 'Issue a key'), ('revoke', 'Revoke a key'), ('hook', 'Add or change a webhook'), ('import', 'Import chats'), ('share', 'Share a chat to read'), ('unshare', 'Stop sharing a chat'), ('unhook', 'Delete a webhook')], max_length=20)),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='projects.tenant')),
             ],
             options={
@@ -170,12 +196,31 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='UpstreamObject',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('digest', models.CharField(max_length=64, unique=True)),
+                ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='upstream_objects', to='memorybank.bank')),
+                ('chat', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upstream_objects', to='memorybank.chat')),
+                ('output', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upstream_objects', to='memorybank.output')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='WaitingConversation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('content', models.JSONField(help_text='As it was read; empty once it is imported.', null=True)),
+                ('chat_key', models.CharField(blank=True, max_length=200)),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to='projects.importrun')),
+            ],
+        ),
+        migrations.CreateModel(
             name='Webhook',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('url', models.CharField(max_length=500)),
                 ('encrypted_secret', models.TextField(editable=False)),
-                ('events', models.JSONField(default=list, help_text='What it is told; empty: everything.')),
+                ('events', models.JSONField(default=list, help_text='The events that are sent; empty: all.')),
                 ('created_by', models.CharField(max_length=200)),
                 ('created_at', models.DateTimeField()),
                 ('disabled_at', models.DateTimeField(blank=True, null=True)),
@@ -233,6 +278,10 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('api_key', 'name', 'position'), name='idempotency_record_once')],
             },
         ),
+        migrations.AddIndex(
+            model_name='importrun',
+            index=models.Index(condition=models.Q(('finished_at__isnull', True), ('started_at__isnull', False)), fields=['started_at'], name='import_run_open'),
+        ),
         migrations.AddConstraint(
             model_name='apikey',
             constraint=models.CheckConstraint(condition=models.Q(('digest', ''), _negated=True), name='api_key_hashed'),
@@ -256,6 +305,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='upstream',
             constraint=models.UniqueConstraint(fields=('project', 'protocol'), name='upstream_unique_in_project'),
+        ),
+        migrations.AddIndex(
+            model_name='waitingconversation',
+            index=models.Index(condition=models.Q(('chat_key', '')), fields=['run', 'id'], name='conversation_waiting'),
         ),
         migrations.AddIndex(
             model_name='delivery',

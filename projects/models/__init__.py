@@ -4,8 +4,9 @@ from . import data_inventory as data_inventory  # registers them
 from .audit import TenantAuditLog, TenantEvent
 from .conversation import AnswerContext, Conversation
 from .draft import Draft
-from .gateway import ConversationNode, Upstream
+from .gateway import ConversationNode, Upstream, UpstreamObject
 from .idempotency import IdempotencyRecord
+from .import_run import ImportRun, WaitingConversation
 from .key import APIKey, NameSource, Scope
 from .login import LoginFailures
 from .project import Project
@@ -21,6 +22,7 @@ __all__ = [
     "Delivery",
     "Draft",
     "IdempotencyRecord",
+    "ImportRun",
     "Invitation",
     "LoginFailures",
     "Membership",
@@ -32,5 +34,7 @@ __all__ = [
     "TenantAuditLog",
     "TenantEvent",
     "Upstream",
+    "UpstreamObject",
+    "WaitingConversation",
     "Webhook",
 ]

@@ -1,4 +1,4 @@
-"""The audit log of a tenant: members and their roles, projects created and deleted, API keys."""
+"""The audit log of a tenant: members, roles, projects created and deleted, API keys, chats shared to read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .tenant import Tenant
 
 
 class TenantAuditLog(HashChain):
-    """The end of a tenant's audit log."""
+    """The end of a tenant's audit log: its length and last seal."""
 
     tenant = models.OneToOneField(Tenant, models.CASCADE, primary_key=True, related_name="audit_log")
 
@@ -19,7 +19,7 @@ class TenantAuditLog(HashChain):
 
 
 class TenantEvent(HashChainedEvent):
-    """An event of a tenant's audit log. Invitations are named by id, because e-mail addresses are deleted."""
+    """An event of a tenant's audit log. It names invitations by id, because e-mail addresses are deleted later."""
 
     class Action(models.TextChoices):
         CREATE = "create"
@@ -35,6 +35,9 @@ class TenantEvent(HashChainedEvent):
         ISSUE = "issue", "Issue a key"
         REVOKE = "revoke", "Revoke a key"
         HOOK = "hook", "Add or change a webhook"
+        IMPORT = "import", "Import chats"
+        SHARE = "share", "Share a chat to read"
+        UNSHARE = "unshare", "Stop sharing a chat"
         UNHOOK = "unhook", "Delete a webhook"
 
     owner = "tenant"
@@ -43,7 +46,7 @@ class TenantEvent(HashChainedEvent):
 
     class Meta(HashChainedEvent.Meta):
         constraints = [
-            # As those of a bank.
+            # As in the audit log of a bank: each position holds one event.
             models.UniqueConstraint(name="tenant_event_place_unique", fields=["tenant", "number"]),
         ]
 

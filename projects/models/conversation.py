@@ -1,4 +1,4 @@
-"""Who owns a chat, and the context that each of its answers was given with."""
+"""The owner of a chat, and the context of each of its answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .project import Project
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def of(self, owner: User, project: Project) -> ConversationQuerySet:
-        """The conversations of ``owner`` in ``project``, latest first; before them chats without a turn."""
+        """The conversations of ``owner`` in ``project``, chats without a turn first, then the latest."""
         return self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat").latest_first()
 
     def of_all(self, owner: User, projects: models.QuerySet[Project]) -> ConversationQuerySet:
@@ -28,12 +28,12 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         return self.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")
 
     def saying(self, words: str) -> ConversationQuerySet:
-        """Conversations with each of the words, or a part of it, in the title or in a turn; without words, all."""
+        """Conversations with all words in the title or turns (parts of words match); no words match all."""
         return self.filter(containing_words(words))
 
 
 class Conversation(models.Model):
-    """The owner of a chat. Memory is shared in a project, transcripts are not.
+    """The owner of a chat, and whether other members of the project may read it. Nobody else may write in it.
 
     It is created and deleted with the chat. If the owner's account was deleted, nobody may open the chat.
     """
@@ -47,6 +47,10 @@ class Conversation(models.Model):
         help_text="Empty: the account has been deleted.",
     )
 
+    shared_at = models.DateTimeField(
+        null=True, blank=True, help_text="Since when members of the project may read it; empty: they may not."
+    )
+
     objects: ClassVar[ConversationQuerySet] = ConversationQuerySet.as_manager()  # type: ignore[assignment]
 
     def __str__(self) -> str:
@@ -54,7 +58,7 @@ class Conversation(models.Model):
 
 
 class AnswerContext(models.Model):
-    """The memory and tokens behind an answer: counts and references, never text, so that erasure need not look here."""
+    """The memory and tokens behind an answer: counts and references, no text, so erasure can ignore it."""
 
     output = models.OneToOneField("memorybank.Output", models.CASCADE, related_name="answer_context")
     memory_version = models.PositiveBigIntegerField(help_text="Which stored block; 0: none.")
@@ -63,9 +67,25 @@ class AnswerContext(models.Model):
     lines = models.JSONField(default=list, help_text="Of each line of the block the ids of the facts it stood for.")
     recalled = models.JSONField(default=list, help_text="Of each note its turn, by id, and the place in it.")
     personal = models.JSONField(default=list, help_text="Of each line for the asker alone the id of its fact.")
+    cited = models.JSONField(default=list, help_text="Where its sentences end that use a line, and which of all lines.")
+    model = models.CharField(max_length=200, blank=True, help_text="The model that answered.")
     prompt_tokens = models.PositiveIntegerField()
     answer_tokens = models.PositiveIntegerField(default=0)
-    stopped = models.BooleanField(default=False, help_text="Somebody stopped it; it is what had come by then.")
+    stopped = models.BooleanField(default=False, help_text="It was stopped; its text is the part received by then.")
 
     def __str__(self) -> str:
         return f"context of output {self.output_id}"
+
+    @property
+    def source_numbers(self) -> dict[int, int]:
+        """The citation number of each cited line, by the line's place; numbered in order of appearance.
+
+        A line's place is its index in ``lines``, ``personal`` and ``recalled`` together.
+        """
+        return {line: number for number, line in enumerate(dict.fromkeys(line for _, line in self.cited), start=1)}
+
+    @property
+    def marks(self) -> list[tuple[int, int]]:
+        """The citations of the answer, as pairs (offset in the text, number of the source)."""
+        numbers = self.source_numbers
+        return [(offset, numbers[line]) for offset, line in self.cited]

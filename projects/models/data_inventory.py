@@ -5,8 +5,9 @@ from memorybank.data_inventory import Age, Erasing, Expiry, PrivacyRow, StoredTa
 from .audit import TenantAuditLog, TenantEvent
 from .conversation import AnswerContext
 from .draft import Draft
-from .gateway import ConversationNode, Upstream
+from .gateway import ConversationNode, Upstream, UpstreamObject
 from .idempotency import IdempotencyRecord
+from .import_run import ImportRun, WaitingConversation
 from .key import APIKey
 from .login import LoginFailures
 from .project import Project
@@ -35,6 +36,28 @@ register(
             expiries=(Expiry(Age.TURNS, "saved_at"),),
         ),
         StoredTable(
+            ImportRun,
+            ("file", "created_by", "authors", "report", "reasons"),
+            "project__bank",
+            Erasing.KEEP,
+            PrivacyRow(
+                "imports on the desk: who imported what for whom",
+                "account names, a file's name, counts, ids of what was left out",
+                "the project is deleted",
+            ),
+        ),
+        StoredTable(
+            WaitingConversation,
+            ("content",),
+            "run__project__bank",
+            Erasing.KEEP,
+            PrivacyRow(
+                "conversations of an export that was uploaded and is not imported yet",
+                "as written",
+                "imported, discarded, or a day old",
+            ),
+        ),
+        StoredTable(
             TenantEvent,
             ("actor", "detail"),
             "",
@@ -59,11 +82,12 @@ register(
         APIKey: "the name that its owner gave it, and a hash",
         IdempotencyRecord: "keyed hashes",
         ConversationNode: "keyed hashes, and ids of turns",
-        AnswerContext: "ids of facts and turns",
+        AnswerContext: "ids of facts and turns, the name of a model",
         LoginFailures: "a hash",
         Membership: "a role, and a random key",
         Tenant: "the name of a tenant",
         TenantAuditLog: "a hash",
         Upstream: "addresses, names of models, an encrypted key",
+        UpstreamObject: "hashes of ids",
     },
 )

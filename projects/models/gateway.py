@@ -1,4 +1,4 @@
-"""Tables of the gateway: the upstream of each project, and the nodes of recorded conversations."""
+"""Tables of the gateway: the upstream of each project, what that stores, and the nodes of recorded conversations."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from projects.web.encryption import decrypt, encrypt
 from projects.web.providers import PROVIDERS
 
+from .encryption import decrypt, encrypt
 from .project import Project
 
 
@@ -39,7 +39,7 @@ class Upstream(models.Model):
 
     class Meta:
         constraints = [
-            # Two would make "where does it go" ambiguous.
+            # With two, the target of a request would be ambiguous.
             models.UniqueConstraint(name="upstream_unique_in_project", fields=["project", "protocol"]),
         ]
 
@@ -56,11 +56,27 @@ class Upstream(models.Model):
         self.sealed_key = encrypt(key)
 
 
+class UpstreamObject(models.Model):
+    """Something that an upstream stores for a project under an id: a response, an item of one, or a conversation.
+
+    Projects may share an upstream's key, so the gateway passes on only ids of the project's own bank. ``digest`` is a
+    hash of the upstream's address and the id. The row is deleted with its turn and its chat.
+    """
+
+    bank = models.ForeignKey("memorybank.Bank", models.CASCADE, related_name="upstream_objects")
+    digest = models.CharField(max_length=64, unique=True)
+    chat = models.ForeignKey("memorybank.Chat", models.CASCADE, null=True, related_name="upstream_objects")
+    output = models.ForeignKey("memorybank.Output", models.CASCADE, null=True, related_name="upstream_objects")
+
+    def __str__(self) -> str:
+        return f"upstream object {self.digest[:8]}"
+
+
 class ConversationNode(models.Model):
     """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversations.matching``).
 
-    A request leaves a node without ``tail``, an answer one with it. The hashes reveal no words, and they are deleted
-    with the turn. ``notes`` are references, so that erasure need not look here.
+    A request stores a node without ``tail``, its answer a node with ``tail``. The hashes reveal no words, and they are
+    deleted with the turn. ``notes`` are references without text, so erasure can ignore them.
     """
 
     chat = models.ForeignKey("memorybank.Chat", models.CASCADE, related_name="conversation_nodes")
@@ -79,7 +95,7 @@ class ConversationNode(models.Model):
             models.UniqueConstraint(name="conversation_node_unique_in_output", fields=["output", "after"]),
         ]
         indexes = [
-            # Read before every prompt of a conversation without an id: which chat has this beginning, or this turn.
+            # Queried before every prompt of a conversation without an id, for the chat with this beginning or turn.
             models.Index(name="conversation_node_after", fields=["after"]),
             models.Index(name="conversation_node_tail", fields=["tail"]),
         ]

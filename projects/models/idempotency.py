@@ -1,4 +1,4 @@
-"""Idempotency records: a request to record that is sent again within a day gets the same answer."""
+"""Idempotency records: a recording request that is repeated within 24 hours gets the same response."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from .key import APIKey
 
 #: How long a request can be repeated.
-KEPT = timedelta(hours=24)
+REPEATABLE_FOR = timedelta(hours=24)
 
 
 class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
     def of(self, key: APIKey, name: str, now: datetime) -> IdempotencyRecordQuerySet:
         """The outputs of the request with this idempotency key, in order; none after a day."""
-        known = self.filter(api_key=key, name=IdempotencyRecord.hashed(key, name), at__gt=now - KEPT)
+        known = self.filter(api_key=key, name=IdempotencyRecord.hashed(key, name), at__gt=now - REPEATABLE_FOR)
         return known.order_by("position")
 
     def expire(self, now: datetime) -> None:
         """Delete records that are a day old."""
-        self.filter(at__lte=now - KEPT).delete()
+        self.filter(at__lte=now - REPEATABLE_FOR).delete()
 
 
 class IdempotencyRecord(models.Model):
@@ -46,7 +46,7 @@ class IdempotencyRecord(models.Model):
 
     class Meta:
         constraints = [
-            # Of two that are sent at once, one records.
+            # If the same request is sent twice at once, only one of the two records.
             models.UniqueConstraint(name="idempotency_record_once", fields=["api_key", "name", "position"]),
         ]
 

@@ -14,12 +14,12 @@ from django.utils.translation import gettext_lazy as _
 
 from .project import Project
 
-#: Of the name of a key, which audit logs show.
-MAX_NAME_CHARACTERS = 100
+#: Maximum length of a key's name, which audit logs show.
+MAX_KEY_NAME_CHARACTERS = 100
 
 
 class Scope(models.TextChoices):
-    """What a key may do. No scope includes another: a key that records need not read."""
+    """What a key may do. No scope includes another: a key with WRITE need not have READ."""
 
     READ = "read", _("read: chats, entries, facts, the block, recalled notes, usage")
     WRITE = "write", _("write: record, name, summarise and compact chats")
@@ -36,9 +36,9 @@ class NameSource(models.TextChoices):
     MESSAGE = "message", _("message: the name of a message")
 
 
-#: Names the member for whom a program asks, or whose words it records.
+#: The header that names the member for whom a program asks, or whose words it records.
 PERSON_HEADER = "X-Memory-User"
-#: What a key trusts unless somebody says otherwise.
+#: The sources that a key trusts by default.
 DEFAULT_NAME_SOURCES = (NameSource.MEMORY, NameSource.FRONT_END, NameSource.BODY)
 
 
@@ -54,7 +54,7 @@ class APIKeyQuerySet(models.QuerySet["APIKey"]):
     def take(self, pk: int, requests: int, *, limit: int, now: datetime) -> bool:
         """Reserve ``requests`` of this minute's ``limit``; False if fewer are left.
 
-        The only place that writes when a key is used: once for several requests.
+        This is the only write when a key is used, and one call can reserve several requests.
         """
         minute = now.replace(second=0, microsecond=0)
         key = self.filter(pk=pk)
@@ -103,7 +103,7 @@ class APIKey(models.Model):
         return f"key {self.pk}"
 
     def trusts(self, source: NameSource) -> bool:
-        """Whether a request may name the person there."""
+        """Whether the key accepts a person's name from this part of a request."""
         return source.value in self.name_sources.split(",")
 
     def opens(self, scope: Scope) -> bool:
@@ -123,7 +123,7 @@ class APIKey(models.Model):
         expires_at: datetime | None = None,
         name_sources: Iterable[NameSource] = DEFAULT_NAME_SOURCES,
     ) -> tuple[APIKey, str]:
-        """A new key, and its secret, which is not stored."""
+        """Create a key; return it and its secret, which is not stored."""
         key = f"mb_{secrets.token_urlsafe(32)}"
         wanted = set(scopes)
         ordered = [scope.value for scope in Scope if scope in wanted]

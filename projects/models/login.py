@@ -1,4 +1,4 @@
-"""Failed logins, and other attempts that are counted by the hash of a name or an address."""
+"""Counters of failed logins and other attempts, by the hash of a name or address."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class LoginFailuresQuerySet(models.QuerySet["LoginFailures"]):
         self.filter(key__in=list(keys)).update(count=F("count") + 1, last=now)
 
     def subtract(self, key: str) -> None:
-        """Count one failure less: the password was right."""
+        """Subtract a failure that was counted before the password proved to be right."""
         self.filter(key=key, count__gt=0).update(count=F("count") - 1)
 
 
 class LoginFailures(models.Model):
-    """The failed logins of a name or an address, and the invitations to one in a day; only a hash is stored."""
+    """The count of failed logins of a name or address, or of a day's invitations to an address; stores only a hash."""
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)

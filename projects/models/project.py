@@ -16,7 +16,7 @@ from .tenant import SLUG, Membership, Role, Tenant
 
 class ProjectQuerySet(models.QuerySet["Project"]):
     def visible_to(self, user: User) -> ProjectQuerySet:
-        """Projects of the user's tenants: open ones, those that name the user, and all if they are owner or admin."""
+        """Projects of the user's tenants that are open to all members or name the user; all for owners and admins."""
         memberships = Membership.objects.filter(user=user, tenant=OuterRef("tenant"))
         let_in = memberships.filter(Q(role__in=[Role.OWNER, Role.ADMIN]) | Q(projects=OuterRef("pk")))
         return self.filter(Exists(memberships), Q(members_only=False) | Exists(let_in))
@@ -27,7 +27,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.filter(tenant__slug=tenant, slug=project)
 
     def open(self, tenant: Tenant, slug: str, name: str) -> Project:
-        """A new project with a new bank, switched off. If it exists meanwhile, that one."""
+        """Create a project with a new bank, whose memory is off; return the existing one if the slug is taken."""
         with transaction.atomic():
             Tenant.objects.select_for_update().get(pk=tenant.pk)
             existing = self.filter(tenant=tenant, slug=slug).select_related("bank").first()
@@ -57,7 +57,7 @@ class Project(models.Model):
     class Meta:
         ordering = ["tenant__slug", "slug"]
         constraints = [
-            # T/P names one project.
+            # ``tenant-slug/project-slug`` identifies one project.
             models.UniqueConstraint(name="project_slug_unique_in_tenant", fields=["tenant", "slug"]),
         ]
 
@@ -66,12 +66,12 @@ class Project(models.Model):
 
     @property
     def path(self) -> str:
-        """How commands and logs name it: ``tenant-slug/project-slug``."""
+        """The project's name in commands and logs: ``tenant-slug/project-slug``."""
         return f"{self.tenant.slug}/{self.slug}"
 
     @property
     def cap(self) -> Decimal | None:
-        """The limit of a month's cost that is reached first if no other project of the tenant costs anything."""
+        """The lower of the monthly cost limits of the project and its tenant; None if neither has one."""
         return min((cap for cap in (self.bank.monthly_cap, self.tenant.monthly_cap) if cap is not None), default=None)
 
     def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Tenants and their people: members with their roles, and who is invited."""
+"""Tenants, their members with roles, and invitations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Tenant(models.Model):
 
 
 class Role(models.TextChoices):
-    """The roles of members; each includes all that follow."""
+    """The roles of members; each role includes all roles after it."""
 
     OWNER = "owner", _("Owner")
     ADMIN = "admin", _("Admin")
@@ -63,8 +63,8 @@ class Role(models.TextChoices):
 class Membership(models.Model):
     """A user in a tenant.
 
-    ``person`` is their key in the banks of the tenant. It ends with the membership: somebody who has left can no longer
-    read what was for them, even if they are invited again, and nor can somebody else with their name.
+    ``person`` is their key in the tenant's banks. It is deleted with the membership, so somebody who has left can no
+    longer read memory restricted to them, even if they are invited again; nor can another user with the same name.
     """
 
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")

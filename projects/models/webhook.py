@@ -1,4 +1,4 @@
-"""Webhooks of a project, and their deliveries: what is to be sent, and what became of it. No text of a chat."""
+"""Webhooks of a project, and their deliveries with the result of each. They contain no text of chats."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
-from projects.web.encryption import decrypt, encrypt
-
+from .encryption import decrypt, encrypt
 from .project import Project
 
-#: A delivery that is under way is tried again after this, if its worker died.
-CLAIMED_FOR = timedelta(minutes=2)
+#: The event of a message that a person sends to see whether the webhook works.
+TEST = "test"
+#: A claimed delivery is tried again after this time, in case its worker died.
+DELIVERY_CLAIMED_FOR = timedelta(minutes=2)
 #: Finished deliveries are kept for this long.
-KEPT = timedelta(days=7)
-#: Pauses after a failed attempt; after the last one the delivery has failed. About a day in all.
-PAUSES = [timedelta(seconds=seconds) for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000)]
+DELIVERIES_KEPT_FOR = timedelta(days=7)
+#: Pauses after a failed attempt; after the last one the delivery has failed. 17.6 hours in all.
+DELIVERY_RETRY_PAUSES = [timedelta(seconds=seconds) for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000)]
 
 
 class Webhook(models.Model):
@@ -26,7 +27,7 @@ class Webhook(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
     encrypted_secret = models.TextField(editable=False)
-    events = models.JSONField(default=list, help_text="What it is told; empty: everything.")
+    events = models.JSONField(default=list, help_text="The events that are sent; empty: all.")
     created_by = models.CharField(max_length=200)
     created_at = models.DateTimeField()
     disabled_at = models.DateTimeField(null=True, blank=True)
@@ -37,7 +38,7 @@ class Webhook(models.Model):
 
     @property
     def secret(self) -> str:
-        """The key that signs, as its owner has it. Raises :class:`InvalidInput` after a change of SECRET_KEY."""
+        """The decrypted signing secret. Raises :class:`InvalidInput` if SECRET_KEY has changed."""
         return decrypt(self.encrypted_secret)
 
     @secret.setter
@@ -50,7 +51,7 @@ class Webhook(models.Model):
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def waiting(self) -> DeliveryQuerySet:
-        """Deliveries that are still to be made."""
+        """Deliveries that have not been made or given up."""
         return self.filter(due_at__isnull=False)
 
     def due(self, now: datetime) -> DeliveryQuerySet:
@@ -59,11 +60,15 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
     def claim(self, pk: int, now: datetime) -> bool:
         """Take a due delivery; False if another worker has it."""
-        return bool(self.filter(pk=pk, due_at__lte=now).update(due_at=now + CLAIMED_FOR, attempts=F("attempts") + 1))
+        return bool(
+            self.filter(pk=pk, due_at__lte=now).update(due_at=now + DELIVERY_CLAIMED_FOR, attempts=F("attempts") + 1)
+        )
 
     def expire(self, now: datetime) -> None:
-        """Delete what was finished long ago, and what waits for a disabled webhook."""
-        self.filter(Q(due_at=None) | Q(webhook__disabled_at__isnull=False), created_at__lt=now - KEPT).delete()
+        """Delete finished deliveries and those of disabled webhooks, if older than ``DELIVERIES_KEPT_FOR``."""
+        self.filter(
+            Q(due_at=None) | Q(webhook__disabled_at__isnull=False), created_at__lt=now - DELIVERIES_KEPT_FOR
+        ).delete()
 
 
 class Delivery(models.Model):
@@ -84,7 +89,7 @@ class Delivery(models.Model):
     class Meta:
         verbose_name_plural = "deliveries"
         indexes = [
-            # Read by each sweep: what is due. Finished deliveries are not in it.
+            # Queried by each sweep for due deliveries. It excludes finished ones.
             models.Index(name="delivery_due", fields=["due_at"], condition=Q(due_at__isnull=False)),
         ]
 
@@ -92,17 +97,17 @@ class Delivery(models.Model):
         return f"{self.event} for webhook {self.webhook_id}"
 
     def finish(self, now: datetime, status: int | None, error: str = "") -> None:
-        """Note the result of an attempt: done, to be tried again after a pause, or given up.
+        """Record the result of an attempt: delivered, to be tried again after a pause, or given up.
 
-        410 disables the webhook.
+        Status 410 disables the webhook.
         """
         self.status, self.error = status, error[:100]
         if status is not None and 200 <= status < 300:
             self.delivered_at, self.due_at = now, None
-        elif status == 410 or self.attempts > len(PAUSES):
+        elif status == 410 or self.attempts > len(DELIVERY_RETRY_PAUSES):
             self.due_at = None
         else:
-            self.due_at = now + PAUSES[self.attempts - 1]
+            self.due_at = now + DELIVERY_RETRY_PAUSES[self.attempts - 1]
         self.save(update_fields=["status", "error", "delivered_at", "due_at"])
         if status == 410:
             Webhook.objects.filter(pk=self.webhook_id, disabled_at=None).update(disabled_at=now)

@@ -8,16 +8,17 @@ from django.contrib.auth.models import User
 
 from memorybank import services
 from memorybank.services import CHART_PERIODS, Dashboard, LLMCall
+from projects.memory import charts
 from projects.models import Project
 from projects.tenancy import permissions
-from projects.web import charts, prices
+from projects.tenancy.budget import currency
 
 register = template.Library()
 
 #: The parts of a bar from the bottom, so that they can be distinguished without their colours.
 PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding")
 #: A share is drawn up to all of it.
-FULL = {"%": 100.0}
+FULL_BAR_BY_UNIT = {"%": 100.0}
 DAYS_A_MONTH = 30
 
 
@@ -33,13 +34,13 @@ def board(context: dict[str, Any]) -> dict[str, Any]:
 def project_charts(context: dict[str, Any], project: Project) -> dict[str, Any]:
     """The costs and figures of one project."""
     dashboard = services.load_dashboard(services.all_banks().filter(pk=project.bank_id), period=_period(context))
-    return {"board": dashboard, **_charts(dashboard, project.cap)}
+    return {"board": dashboard, "of_project": True, **_charts(dashboard, project.cap)}
 
 
 @register.filter
 def money(value: Decimal | float) -> str:
     """An amount with the currency of the prices."""
-    return f"{value:,.4f} {prices.currency()}" if 0 < value < 1 else f"{value:,.2f} {prices.currency()}"
+    return f"{value:,.4f} {currency()}" if 0 < value < 1 else f"{value:,.2f} {currency()}"
 
 
 def _period(context: dict[str, Any]) -> int:
@@ -53,7 +54,8 @@ def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
     days = [day.day for day in dashboard.days]
     costs = [{purpose: float(cost) for purpose, cost in day.costs.items()} for day in dashboard.days]
     of_series = [
-        (series, charts.line(days, series.values, FULL.get(series.unit, 0))) for series in dashboard.time_series
+        (series, charts.line(days, series.values, FULL_BAR_BY_UNIT.get(series.unit, 0)))
+        for series in dashboard.time_series
     ]
     values = zip(*(series.values for series in dashboard.time_series), strict=True)
     used = [
@@ -69,7 +71,7 @@ def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
         "rows": used[::-1],
         "periods": CHART_PERIODS,
         "cap": cap,
-        "currency": prices.currency(),
+        "currency": currency(),
     }
 
 

@@ -15,8 +15,8 @@ register = template.Library()
 
 #: Tabs of lists, and the tab that each kind of page belongs to.
 SETTINGS, MEMORY, COST = _("Settings"), _("Memory"), _("Cost")
-LISTS = {"chat": _("Chats"), "llmcall": COST, "event": _("Audit")}
-TAB_OF_MODEL = {**LISTS, "project": SETTINGS, **dict.fromkeys(("bank", "fact", "entry", "job"), MEMORY)}
+LIST_LABELS = {"chat": _("Chats"), "llmcall": COST, "event": _("Audit")}
+TAB_OF_MODEL = {**LIST_LABELS, "project": SETTINGS, **dict.fromkeys(("bank", "fact", "entry", "job"), MEMORY)}
 
 
 @register.inclusion_tag("projects/tabs.html", takes_context=True)
@@ -30,7 +30,7 @@ def project_tabs(context: dict[str, Any]) -> dict[str, Any]:
     tabs = {
         SETTINGS: reverse("admin:projects_project_change", args=[bank.project.pk]),
         MEMORY: reverse("admin:memorybank_bank_change", args=[bank.pk]),
-        **{name: reverse(f"admin:memorybank_{model}_changelist") + query for model, name in LISTS.items()},
+        **{name: reverse(f"admin:memorybank_{model}_changelist") + query for model, name in LIST_LABELS.items()},
     }
     cost = {"spent": services.spent(bank)} if here == COST else {}
     return {"tabs": tabs.items(), "here": here, "project": bank.project, "bank": bank, **cost}

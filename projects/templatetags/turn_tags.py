@@ -4,9 +4,10 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine
-from projects.chat import compaction, markdown, revisions
+from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine, Output, public_id
+from projects.chat import compaction, revisions
 from projects.memory import rows
+from projects.web import markdown
 
 register = template.Library()
 
@@ -27,9 +28,24 @@ def formatted(answer: str) -> SafeString:
 
 
 @register.filter
+def with_sources(turn: Output, used_page: str) -> SafeString:
+    """A turn's answer with the numbers of the lines of memory that it uses; each leads to ``used_page``."""
+    given = getattr(turn, "answer_context", None)
+    # An answer that was shortened since has no sentence where the last mark stands.
+    marks = given.marks if given and given.marks and given.marks[-1][0] <= len(turn.answer) else []
+    return markdown.with_sources(turn.answer, marks, f"{used_page}#source-{public_id(turn.pk)}-")
+
+
+@register.filter
 def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpoint | None:
     """The checkpoint that replaces the turns up to an output."""
     return checkpoints.get(sequence)
+
+
+@register.filter
+def rating_of(ratings: dict[int, bool], output: int) -> str:
+    """The reader's rating of an answer: yes, no, or empty."""
+    return {True: "yes", False: "no"}[ratings[output]] if output in ratings else ""
 
 
 @register.filter

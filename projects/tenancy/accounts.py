@@ -1,4 +1,4 @@
-"""One's own account: its sessions, and deleting it."""
+"""A user's own account: end its sessions, or delete it."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ from .members import MembershipError
 
 
 def other_sessions(user: User, current: str, now: datetime) -> list[str]:
-    """The keys of the user's other sessions. Reads every open session: they do not say whose they are."""
+    """The keys of the user's other sessions. Reads every open session, because no column names the user."""
     return [
         session.session_key
         for session in Session.objects.filter(expire_date__gt=now).exclude(session_key=current).iterator()
@@ -36,11 +36,11 @@ def own_chats(user: User) -> int:
     return Conversation.objects.filter(owner=user).count()
 
 
-@services.every_bank()  # with the account goes what it has in each
+@services.every_bank()  # the account may own rows in each
 def delete(user: User, *, with_chats: bool, now: datetime) -> None:
-    """Delete the account; with its chats, and what memory made of them, if that is chosen.
+    """Delete the account; ``with_chats`` also erases its chats and everything derived from them.
 
-    Raises :class:`MembershipError` for the last owner of a tenant.
+    Raises :class:`MembershipError` for a superuser and for the last owner of a tenant.
     """
     _require_replaceable(user)
     name = user.get_username()

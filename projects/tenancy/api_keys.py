@@ -9,11 +9,11 @@ from django.db import transaction
 
 from memorybank.exceptions import InvalidInput
 from projects.models import APIKey, NameSource, Project, Scope
-from projects.models.key import DEFAULT_NAME_SOURCES, MAX_NAME_CHARACTERS
+from projects.models.key import DEFAULT_NAME_SOURCES, MAX_KEY_NAME_CHARACTERS
 
 from . import audit
 
-MAX_DAYS = 3_650
+MAX_KEY_DAYS = 3_650
 
 
 def issue(
@@ -26,10 +26,10 @@ def issue(
     name_sources: Iterable[str] = DEFAULT_NAME_SOURCES,
     now: datetime,
 ) -> tuple[APIKey, str]:
-    """A new key of ``project``, and its secret, which is not stored. It expires after ``days``, or never.
+    """Issue a key of ``project``; return it and its secret, which is not stored. Without ``days`` it never expires.
 
-    ``name_sources`` are where its requests may say who is speaking. Raises :class:`InvalidInput`, naming the field and
-    the limit.
+    ``name_sources`` are the parts of its requests that may name the speaker. Raises :class:`InvalidInput`, naming the
+    field and the limit.
     """
     name, scopes = name.strip(), list(scopes)
     trusted = list(name_sources)
@@ -44,14 +44,14 @@ def issue(
 
 def check(name: str, scopes: Iterable[str], days: int | None, name_sources: Iterable[str] = ()) -> None:
     """Raise :class:`InvalidInput` for an invalid name, scope, number of days or source of names."""
-    if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        raise InvalidInput(f"name: one line of 1 to {MAX_NAME_CHARACTERS} characters.")
+    if not name or len(name) > MAX_KEY_NAME_CHARACTERS or not name.isprintable():
+        raise InvalidInput(f"name: one line of 1 to {MAX_KEY_NAME_CHARACTERS} characters.")
     if not (wanted := set(scopes)) or not wanted <= set(Scope.values):
         raise InvalidInput(f"scopes: one or more of {', '.join(Scope.values)}.")
     if not set(name_sources) <= set(NameSource.values):
         raise InvalidInput(f"name_sources: any of {', '.join(NameSource.values)}.")
-    if days is not None and not 1 <= days <= MAX_DAYS:
-        raise InvalidInput(f"expires: 1 to {MAX_DAYS:,} days.")
+    if days is not None and not 1 <= days <= MAX_KEY_DAYS:
+        raise InvalidInput(f"expires: 1 to {MAX_KEY_DAYS:,} days.")
 
 
 def revoke(key: APIKey, *, actor: str, now: datetime) -> bool:

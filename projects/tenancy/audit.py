@@ -11,7 +11,7 @@ Action = TenantEvent.Action
 
 
 def log(tenant: Tenant, actor: str, action: Action, now: datetime, **detail: Any) -> None:
-    """``detail`` holds user names, roles and settings; no e-mail address and no chat text."""
+    """Append an event. ``detail`` may contain user names, roles and settings, but no e-mail address or chat text."""
     TenantAuditLog.append(TenantEvent(tenant=tenant, actor=actor, action=action, detail=detail, at=now))
 
 
@@ -22,7 +22,7 @@ def removed(members: Iterable[Membership], actor: str, now: datetime) -> None:
 
 
 def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
-    """Log that projects are about to be deleted, with the end of each one's audit log, which is deleted, too."""
+    """Log that projects are about to be deleted, with the end of each project's audit log, which is deleted with it."""
     projects = list(projects)
     logs = services.audit_logs([project.bank_id for project in projects])
     for project in projects:
@@ -31,12 +31,12 @@ def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
 
 
 def verify(tenant: Tenant) -> Iterator[tuple[str, str]]:
-    """Find missing and changed events: where, and what is wrong."""
+    """Find missing and changed events; yield the place and the problem of each."""
     return TenantEvent.objects.filter(tenant=tenant).verify(TenantAuditLog.objects.filter(tenant=tenant).first())
 
 
 def ends(projects: Iterable[Project], tenants: Iterable[Tenant]) -> dict[str, dict[str, Any]]:
-    """The end of each audit log: kept elsewhere, it shows whether a whole log was rewritten."""
+    """The end of each audit log, by path. A copy kept elsewhere reveals whether an entire log was rewritten."""
     of_banks = services.audit_logs([project.bank_id for project in projects])
     of_tenants = TenantAuditLog.objects.in_bulk([tenant.pk for tenant in tenants])
     ends = {project.path: of_banks[project.bank_id].end for project in projects if project.bank_id in of_banks}

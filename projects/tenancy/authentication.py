@@ -1,4 +1,4 @@
-"""Authenticate the requests of API keys, with their scopes and rate limit; whose words a key records."""
+"""Authenticate requests by API key, check scope and rate limit, and choose the author names that a key records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 class Unauthenticated(Refused):
-    """No key, or an unknown, expired or revoked one: the same message, so that nobody learns which."""
+    """No key, or an unknown, expired or revoked key. The message is the same, so that nobody learns which."""
 
     def __init__(self) -> None:
         super().__init__("A valid API key is required, as “Authorization: Bearer mb_…” or “x-api-key: mb_…”.")
@@ -61,10 +61,10 @@ def digest_of(header: str) -> str:
 
 
 def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> APIKey:
-    """Enter the bank of the key in the value of a header, ``Bearer mb_…`` or ``mb_…``; with project, bank and tenant.
+    """Return the key in a header's value (``Bearer mb_…`` or ``mb_…``), and enter the bank of its project.
 
-    The project comes from the key alone, so no key reaches another project. One indexed read; at most a few writes a
-    minute. Raises :class:`Refused`.
+    The key is loaded with project, bank and tenant. The project comes from the key alone, so no key reaches another
+    project. One indexed read; at most a few writes a minute. Raises :class:`Refused`.
     """
     now = now or timezone.now()
     key = find(digest_of(header), now)
@@ -93,7 +93,10 @@ def require_scope(key: APIKey, scope: Scope) -> None:
 
 
 def author_of(key: APIKey, names: Collection[str]) -> dict[str, str]:
-    """As whom a key records each of these authors: a member only with the scope for it, otherwise “priya, via KEY”."""
+    """Map each name to the author that the key records.
+
+    Without the scope ``people``, a name that reads like a member's becomes “priya, via KEY”.
+    """
     if key.opens(Scope.PEOPLE):
         return {name: name for name in names}
     members = User.objects.filter(memberships__tenant=key.project.tenant_id)
@@ -109,5 +112,5 @@ def author_of(key: APIKey, names: Collection[str]) -> dict[str, str]:
 
 
 def _comparable(name: str) -> str:
-    """A name without what a reader does not see."""
+    """Normalise a name: Unicode form (NFKC), case and white space."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -11,7 +11,7 @@ from projects.models import Role
 
 
 class InvitationForm(forms.Form):
-    """An invitation; ``roles`` are those that may be given."""
+    """An invitation; ``roles`` are the roles that the inviter may give."""
 
     email = forms.EmailField(
         label=_("E-mail address"),

@@ -18,10 +18,10 @@ from .forms import NewPasswordForm
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation_page(request: HttpRequest, token: str) -> HttpResponse:
-    """A GET changes nothing, because mail servers follow links. Its addressee joins, signed in or with a new account.
+    """Show an invitation; on POST its addressee joins, with the account they are signed in to or a new one.
 
-    The account is named after the address, whose owner alone has the link: so nobody else learns whether there is an
-    account, or which user names are taken.
+    A GET changes nothing, because mail servers follow links. The user name of a new account is the e-mail address, and
+    only its owner has the link, so nobody else learns whether an account exists or which user names are taken.
     """
     invitation = members.invitation_for(token, timezone.now())
     if invitation is None:

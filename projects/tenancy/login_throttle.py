@@ -1,10 +1,13 @@
-"""Throttle failed logins by user name and by address: each failure makes the next attempt wait longer."""
+"""Throttle failed logins by user name and by IP address: each failure makes the next attempt wait longer."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from threading import BoundedSemaphore
 from typing import Any
 
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
@@ -12,16 +15,16 @@ from django.utils.translation import gettext as _
 
 from projects.models import LoginFailures
 
-#: Failures without a wait. More for an address, because many people may share it.
+#: Failures that cause no wait; more for an IP address, because many people may share it.
 FREE_ATTEMPTS = {"name": 5, "address": 50}
 MAX_WAIT, REMEMBERED_FOR = timedelta(minutes=15), timedelta(days=1)
-#: The passwords that one process hashes at once: more would take the processors from everybody.
+#: Limit of passwords that one process hashes concurrently: more would leave no processor for other requests.
 MAX_HASHES_AT_ONCE, MAX_HASH_WAIT_SECONDS = 4, 10
 _hashing = BoundedSemaphore(MAX_HASHES_AT_ONCE)
 
 
 def wait(keys: dict[str, str], now: datetime) -> timedelta:
-    """The time until the next attempt: 1, 2, 4, 8 … minutes after the free failures."""
+    """The time until the next attempt: 1, 2, 4, 8 … minutes after the free failures, at most ``MAX_WAIT``."""
     until = [now]
     for kind, key in keys.items():
         row = LoginFailures.objects.filter(key=key, last__gt=now - REMEMBERED_FOR).first()
@@ -34,7 +37,7 @@ def wait(keys: dict[str, str], now: datetime) -> timedelta:
 def count_attempt(keys: dict[str, str], now: datetime) -> timedelta:
     """Count an attempt as a failure before its password is checked; during a wait, only return the rest of the wait.
 
-    The rows are locked, so of attempts at once no more are checked than of as many in a row.
+    The rows are locked, so that concurrent attempts get no more password checks than consecutive ones.
     """
     LoginFailures.objects.filter(last__lte=now - REMEMBERED_FOR).delete()
     with transaction.atomic():
@@ -45,24 +48,49 @@ def count_attempt(keys: dict[str, str], now: datetime) -> timedelta:
     return pause
 
 
+@contextmanager
+def counted(keys: dict[str, str]) -> Iterator[None]:
+    """Count the check of a password in this block as a failure, unless it ends without an exception.
+
+    Raises :class:`ValidationError` during a wait, and if too many passwords are being checked.
+    """
+    if not _hashing.acquire(timeout=MAX_HASH_WAIT_SECONDS):
+        raise ValidationError(_("Too many logins at once. Try again later."))
+    try:
+        if pause := count_attempt(keys, timezone.now()):
+            raise ValidationError(
+                _("Too many failed logins. Try again in %(seconds)d seconds.")
+                % {"seconds": round(pause.total_seconds())}
+            )
+        yield
+    finally:
+        _hashing.release()
+    if address := keys.get("address"):
+        LoginFailures.objects.subtract(address)
+    LoginFailures.objects.filter(key=keys["name"]).delete()
+
+
+def confirm_password(user: AbstractBaseUser, password: str) -> None:
+    """Raise :class:`ValidationError` unless it is the password of this user, who is signed in; counts like a login."""
+    with counted(LoginFailures.keys(name=user.get_username())):
+        if not user.check_password(password):
+            raise ValidationError(_("This is not your password."))
+
+
+class PasswordForm(PasswordChangeForm):
+    """Changes the password of a user who is signed in; guesses at the old one are counted."""
+
+    def clean_old_password(self) -> str:
+        password: str = self.cleaned_data["old_password"]
+        confirm_password(self.user, password)
+        return password
+
+
 class LoginForm(AuthenticationForm):
     """A login form that counts failures, and refuses even the right password during a wait."""
 
     def clean(self) -> Any:
-        now = timezone.now()
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
         keys = LoginFailures.keys(name=str(self.cleaned_data.get("username", "")), address=address)
-        if not _hashing.acquire(timeout=MAX_HASH_WAIT_SECONDS):
-            raise ValidationError(_("Too many logins at once. Try again later."))
-        try:
-            if pause := count_attempt(keys, now):
-                raise ValidationError(
-                    _("Too many failed logins. Try again in %(seconds)d seconds.")
-                    % {"seconds": round(pause.total_seconds())}
-                )
-            cleaned = super().clean()
-        finally:
-            _hashing.release()
-        LoginFailures.objects.subtract(keys["address"])
-        LoginFailures.objects.filter(key=keys["name"]).delete()
-        return cleaned
+        with counted(keys):
+            return super().clean()

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
+from memorybank import services
 from projects.models import Invitation, LoginFailures, Membership, Project, Role, Tenant
 
 from . import audit, permissions
@@ -21,7 +22,7 @@ from .audit import Action
 INVITATION_VALID_FOR = timedelta(days=7)
 #: The limit keeps a tenant from sending mail to many strangers.
 MAX_OPEN_INVITATIONS = 100
-#: The invitations that a tenant sends in a day, also withdrawn ones, and that an address receives from all tenants.
+#: Invitations in a day: sent by a tenant, including withdrawn ones, and received by an address from all tenants.
 MAX_SENT_PER_DAY, MAX_RECEIVED_PER_DAY = 200, 5
 DAY = timedelta(days=1)
 #: Backends that send nothing.
@@ -30,11 +31,14 @@ INVITATION_SALT = "projects.invitation"
 
 
 class MembershipError(Exception):
-    """Why a change is refused, in one line for the person who asked."""
+    """A change is refused. The message is one line for the person who requested it."""
 
 
 def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -> Invitation:
-    """A new invitation; it replaces an older one of the same address. Whether the address exists is not checked."""
+    """Create an invitation; it replaces an older one for the same address, which may not exist. Sends no mail.
+
+    Raises :class:`PermissionDenied` for a role above that of ``by``, and :class:`MembershipError` for too many.
+    """
     _require_rank(by, tenant, role)
     with transaction.atomic():
         Tenant.objects.select_for_update().get(pk=tenant.pk)
@@ -49,7 +53,7 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
 
 
 def _count_today(tenant: Tenant, email: str, now: datetime) -> None:
-    """Refuse a tenant that has sent many today, or an address that has received many, also withdrawn ones."""
+    """Count an invitation; raise :class:`MembershipError` if the tenant or the address has had too many today."""
     sent = tenant.events.filter(action=Action.INVITE, at__gt=now - DAY).count()
     keys = LoginFailures.keys(invited=f"{now.date()} {email}").values()
     LoginFailures.objects.lock(keys, now)
@@ -67,7 +71,7 @@ def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
 
 
 def token(invitation: Invitation) -> str:
-    """The end of the link, signed with the site's key."""
+    """The token at the end of the link, signed with ``SECRET_KEY``."""
     values = [invitation.tenant.slug, invitation.email, invitation.sent_at.isoformat()]
     return signing.dumps(values, salt=INVITATION_SALT, compress=True)
 
@@ -83,18 +87,18 @@ def invitation_for(signed: str, now: datetime) -> Invitation | None:
 
 
 def sends_mail() -> bool:
-    """Whether a mail server is set up; otherwise mails are printed on the server, where nobody invited reads them."""
+    """Whether a mail server is set up; without one, mails are printed on the server or dropped."""
     return str(settings.EMAIL_BACKEND) not in NO_MAIL
 
 
 def send(invitation: Invitation, link: str) -> None:
-    """Send the link to its address only: whoever opens it has shown that the address is theirs.
+    """Send the link to the invited address only, so that opening it proves access to that address.
 
-    In the language of the person who invites; that of the invited person is unknown.
+    The mail is in the inviter's language, because the language of the invited person is unknown.
     """
     context = {"invitation": invitation, "link": link, "until": invitation.sent_at + INVITATION_VALID_FOR}
     send_mail(
-        _("An invitation to Memory Bank"),  # no words of a tenant, which may be an advertisement
+        _("An invitation to Memory Bank"),  # no name of a tenant: it could be an advertisement
         render_to_string("projects/invitation.txt", context),
         None,
         [invitation.email],
@@ -109,7 +113,7 @@ def is_addressee(invitation: Invitation, user: User) -> bool:
 def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
     """Make ``user`` a member; False if the link was used at the same moment, or is for somebody else.
 
-    Members keep their role.
+    Somebody who is a member already keeps their role.
     """
     if not is_addressee(invitation, user):
         return False
@@ -119,6 +123,7 @@ def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
         tenant, role = invitation.tenant, invitation.role
         member, _new = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
         open_admin(user, Role(role))
+        _update_trusted_authors(tenant)
         audit.log(tenant, user.get_username(), Action.JOIN, now, invitation=invitation.pk, role=member.role)
     return True
 
@@ -133,18 +138,20 @@ def change_role(member: Membership, role: Role, *, by: User, now: datetime) -> N
         Membership.objects.filter(pk=member.pk).update(role=role)
         member.tenant.invitations.filter(invited_by=member.user_id).delete()  # the new role may not allow them
         open_admin(member.user, role)
+        _update_trusted_authors(member.tenant)
         person = member.user.get_username()
         audit.log(member.tenant, by.get_username(), Action.ROLE, now, person=person, before=member.role, after=role)
 
 
 def remove(member: Membership, *, by: User, now: datetime) -> None:
-    """Remove a member, with the invitations they sent. What memory has of them stays until it is erased."""
+    """Remove a member and the invitations they sent. Memory keeps their data until it is erased."""
     _require_rank(by, member.tenant, Role(member.role))
     with transaction.atomic():
         _require_another_owner(by, member)
         member.tenant.invitations.filter(invited_by=member.user_id).delete()
         audit.removed([member], by.get_username(), now)
         member.delete()
+        _update_trusted_authors(member.tenant)
 
 
 def open_project(project: Project, *, members_only: bool, names: Collection[str], by: User, now: datetime) -> None:
@@ -168,7 +175,13 @@ def _require_another_owner(by: User, member: Membership) -> None:
         raise MembershipError(_("This is the last owner of %(tenant)s.") % {"tenant": member.tenant})
 
 
+def _update_trusted_authors(tenant: Tenant) -> None:
+    """Memory tells the words of owners and admins as facts, so it is rendered again when they change."""
+    with services.every_bank():
+        services.update_trusted_authors(list(tenant.projects.values_list("bank", flat=True)))
+
+
 def open_admin(user: User, role: Role) -> None:
-    """Owners and admins may use the admin, which shows them only their tenants."""
+    """Let an owner or admin use Django's admin, which shows them only their tenants."""
     if role.covers(Role.ADMIN) and not user.is_staff:
         User.objects.filter(pk=user.pk).update(is_staff=True)

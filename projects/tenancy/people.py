@@ -1,4 +1,4 @@
-"""People as the banks of their tenant know them: from an account or a name to a key, and back."""
+"""Map accounts and user names to the person keys that the tenant's banks use, and back."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,24 +10,33 @@ from memorybank.services import ANYBODY, NOBODY, Asker, Chat
 from projects.models import APIKey, Membership, NameSource, Project, Role, Scope
 from projects.models.key import PERSON_HEADER
 
-#: Other projects of the tenant whose preferences of a person are read.
+#: Limit of the tenant's other projects from which a person's preferences are read.
 MAX_PROJECTS_ELSEWHERE = 100
 
 
 def members_of(project: Project) -> QuerySet[Membership]:
-    """The members of its tenant who may open a project."""
+    """The active members of the tenant who may open the project."""
     named = Project.objects.filter(Q(members_only=False) | Q(named=OuterRef("pk")), pk=project.pk)
     members = Membership.objects.filter(tenant=project.tenant_id, user__is_active=True)
     return members.filter(Q(role__in=[Role.OWNER, Role.ADMIN]) | Exists(named))
 
 
 def person_of(project: Project, user: User) -> str:
-    """The key of a member who may open the project; NOBODY for anybody else."""
+    """The person key of a user who may open the project; ``NOBODY`` for other users."""
     return members_of(project).filter(user=user).values_list("person", flat=True).first() or NOBODY
 
 
+def trusted_authors(bank_id: int) -> set[str]:
+    """The user names of the active owners and admins of a bank's tenant."""
+    members = Membership.objects.filter(tenant__projects__bank=bank_id, user__is_active=True)
+    return set(members.filter(role__in=[Role.OWNER, Role.ADMIN]).values_list("user__username", flat=True))
+
+
 def asker(project: Project, user: User) -> Asker:
-    """A member who asks in a project, with their preferences in the tenant's other projects that they may open."""
+    """The asker for a user who may open the project; ``ANYBODY`` for other users.
+
+    Also enters the banks of the tenant's other projects that the user may open: the asker has their preferences there.
+    """
     person = person_of(project, user)
     if not person:
         return ANYBODY
@@ -40,27 +49,27 @@ def asker(project: Project, user: User) -> Asker:
 
 
 def asker_of(project: Project, chat: Chat) -> Asker:
-    """The owner of a member's chat on this site; nobody in particular, if the account was deleted."""
+    """The asker for the owner of a member's chat on this site; ``ANYBODY`` if the account was deleted."""
     owner = User.objects.filter(conversations__chat=chat).first()
     return asker(project, owner) if owner else ANYBODY
 
 
 def asker_in(key: APIKey, headers: Mapping[str, str]) -> Asker:
-    """Whom a request names in the header for it, if its key trusts that; see :func:`asker_for`."""
+    """The asker that the header ``X-Memory-User`` names, if the key trusts it; see :func:`asker_for`."""
     return asker_for(key, headers.get(PERSON_HEADER, "").strip() if key.trusts(NameSource.MEMORY) else "")
 
 
 def asker_for(key: APIKey, name: str) -> Asker:
-    """Whom a key speaks for that names a person: a member, if it has the scope for it; otherwise nobody."""
+    """The asker for a user name, if the key has the scope ``people``; otherwise, or for no member, ``ANYBODY``."""
     user = User.objects.filter(username=name).first() if name and key.opens(Scope.PEOPLE) else None
     return asker(key.project, user) if user else ANYBODY
 
 
 def persons_named(project: Project, names: Collection[str]) -> dict[str, str]:
-    """The keys of those of these users who may open the project, by name."""
+    """Person keys by user name, for the named users who may open the project."""
     return dict(members_of(project).filter(user__username__in=names).values_list("user__username", "person"))
 
 
 def names_of(project: Project, persons: Collection[str]) -> list[str]:
-    """The user names of these people, as far as they may still open the project; in order."""
+    """The sorted user names of these people, without those who may no longer open the project."""
     return sorted(members_of(project).filter(person__in=persons).values_list("user__username", flat=True))

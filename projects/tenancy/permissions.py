@@ -1,4 +1,4 @@
-"""Permissions: who may see and do what. What somebody may not see does not exist for them (404)."""
+"""Permissions of users and API keys. Objects that a user may not see give 404, as if they did not exist."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,38 +15,43 @@ from memorybank import services
 from memorybank.services import Bank
 from projects.models import Conversation, Membership, Project, Role, Scope, Tenant
 
-#: Addresses that are open to everybody, by name.
-OPEN = frozenset(
+#: Names of the URLs that are open to everybody.
+PUBLIC_URLS = frozenset(
     {"home", "favicon", "login", "logout", "invitation", "healthz", "readyz", "metrics", "language", "words"}
     | {"forgotten", "new-password", "admin-login", "admin-password"}
-    | {"account", "end-sessions", "delete-account"}  # one's own, signed in
+    | {"account", "confirm-email", "end-sessions", "delete-account"}  # the user's own account, signed in
     | {"api-description", "api-nowhere"}  # the description of the API, and its error for unknown addresses
     | {"gateway-root", "gateway-nowhere"}  # the gateway's error for unknown addresses
 )
-#: The least role for each other page, by the name of its address; a posted form is a page, too. Superusers manage
-#: people and memory everywhere, but open nobody's project or chat. The admin follows :func:`tenants_for` and
-#: :func:`banks_for`: staff who are owner or admin see those tenants, superusers see all.
-NEEDED = {
+#: The minimum role for each other page or posted form, by URL name. Superusers manage people and memory in every
+#: tenant, but cannot open other people's projects or chats. Django's admin uses :func:`tenants_for` and
+#: :func:`banks_for`: staff see the tenants in which they are owner or admin, superusers see all.
+URL_PERMISSIONS = {
     **dict.fromkeys(("people", "invite", "withdraw", "change-role", "remove-member", "open-project"), Role.ADMIN),
+    "tenant-activity": Role.ADMIN,
     "project": Role.VIEWER,
     **dict.fromkeys(("new-project", "project-settings", "project-keys", "project-revoke-key"), Role.ADMIN),
-    **dict.fromkeys(("project-costs", "project-notices"), Role.ADMIN),
-    # One's own chats; nobody opens another's.
+    **dict.fromkeys(("project-costs", "project-notices", "project-import", "project-import-run"), Role.ADMIN),
+    **dict.fromkeys(("project-export", "project-webhooks", "project-webhook"), Role.ADMIN),
+    # The member's own chats; nobody may open another member's chat.
     **dict.fromkeys(("chat", "new-chat", "compaction", "private", "rename-chat", "delete-chat"), Role.MEMBER),
     **dict.fromkeys(("answer-stream", "stop-answer", "retry", "remember", "edit-turn", "regenerate"), Role.MEMBER),
     **dict.fromkeys(("remember-now", "forget-turn", "used", "continue", "show-version"), Role.MEMBER),
+    **dict.fromkeys(("chat-state", "answer-source", "rate-answer", "export-chat", "share-chat"), Role.MEMBER),
+    "read-chat": Role.VIEWER,  # a chat that its owner has shared to read
     **dict.fromkeys(("memory", "memory-facts", "memory-timeline", "memory-past", "memory-activity"), Role.VIEWER),
-    # One's own preferences, and what private chats keep for one.
+    # The member's own preferences, and memory of private chats for this member.
     **dict.fromkeys(("memory-mine", "memory-own", "memory-mine-decide"), Role.VIEWER),
-    # Quarantined lines were written to influence their reader; a line's turns are people's own words.
+    # Quarantined lines may be written to influence their reader; a line's turns are people's own words.
     **dict.fromkeys(("memory-review", "memory-why", "memory-decide", "memory-edit", "memory-add"), Role.ADMIN),
-    **dict.fromkeys(("memory-forget", "memory-receipt"), Role.ADMIN),
+    **dict.fromkeys(("memory-forget", "memory-receipt", "memory-retry"), Role.ADMIN),
 }
-#: The scope that an API key needs for an address, by its name and method. A key opens its own project only; a session
-#: opens none of these.
-SCOPES = {
+#: The scope that an API key needs, by URL name and method. A key opens only its own project; a login session opens
+#: none of these URLs.
+URL_SCOPES = {
     "api-outputs": {"GET": Scope.READ, "POST": Scope.WRITE},
     "api-output": {"GET": Scope.READ, "DELETE": Scope.ADMIN},
+    "api-ratings": {"GET": Scope.READ, "PUT": Scope.WRITE},
     "api-batch": {"POST": Scope.WRITE},
     "api-chats": {"GET": Scope.READ},
     "api-chat": {"GET": Scope.READ, "PATCH": Scope.WRITE, "DELETE": Scope.ADMIN},
@@ -60,7 +65,7 @@ SCOPES = {
     "api-authors": {"GET": Scope.READ},
     "api-export": {"GET": Scope.ADMIN},
     "api-block": {"GET": Scope.READ},
-    "api-memory": {"POST": Scope.READ},  # a question, in a body because addresses are logged
+    "api-memory": {"POST": Scope.READ},  # a question, in a body because URLs are logged
     "api-recall": {"POST": Scope.READ},
     "api-summarise": {"POST": Scope.WRITE},
     "api-job": {"GET": Scope.READ},
@@ -75,13 +80,13 @@ SCOPES = {
     "api-webhook": {"GET": Scope.ADMIN, "PATCH": Scope.ADMIN, "DELETE": Scope.ADMIN},
     "api-deliveries": {"GET": Scope.ADMIN},
     "mcp": {"POST": Scope.READ},
-    "gateway": {"POST": Scope.WRITE},  # every endpoint of every protocol
+    "gateway": dict.fromkeys(("GET", "POST", "DELETE"), Scope.WRITE),  # every endpoint of every protocol
     "gateway-models": {"GET": Scope.WRITE},
     "gateway-model": {"GET": Scope.WRITE},
 }
 
-#: The methods of the addresses that only the operator's key opens.
-OPERATOR = {
+#: The methods of the URLs that need the operator's key, by URL name.
+OPERATOR_METHODS = {
     "operator-tenants": ("GET", "POST"),
     "operator-tenant": ("GET", "DELETE"),
     "operator-projects": ("GET", "POST"),
@@ -94,26 +99,29 @@ OPERATOR = {
 
 
 def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -> tuple[Project, Role]:
-    """The project of a page and the reader's role there, for who may open it; refuses like :func:`project_for`.
+    """The project of a page, and the user's role there; refuses like :func:`project_for`.
 
-    The pages of memory and of settings are the operator's as well: a superuser opens them in every tenant, as an owner.
+    A superuser may open the pages of memory and of project settings in every tenant, with the role of an owner.
     """
     if isinstance(user, User) and user.is_superuser and name.startswith(("memory", "project-")):
         return _first(Project.objects.at(f"{tenant}/{project}")), Role.OWNER
     project_row = _visible(user, f"{tenant}/{project}")
-    return project_row, require(user, project_row.tenant, NEEDED[name])
+    return project_row, require(user, project_row.tenant, URL_PERMISSIONS[name])
 
 
 def may_open(user: User, project: Project) -> bool:
-    """Whether ``user`` may open the project itself; superusers open the memory page of every project."""
+    """Whether a user who may open the project's memory page may open the project itself.
+
+    Superusers may open the memory page of every project.
+    """
     return not user.is_superuser or Project.objects.filter(pk=project.pk).visible_to(user).exists()
 
 
 def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWER) -> Project:
     """The project at ``tenant/project`` for a member of its tenant.
 
-    A stranger gets :class:`Http404`, whether it exists or not; a member whose role does not
-    cover ``needed`` gets :class:`PermissionDenied`. Being staff opens nothing here.
+    A stranger gets :class:`Http404`, whether the project exists or not; a member whose role does not
+    cover ``needed`` gets :class:`PermissionDenied`. Staff status gives no access here.
     """
     project = _visible(user, path)
     require(user, project.tenant, needed)
@@ -121,12 +129,12 @@ def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWE
 
 
 def _visible(user: User | AnonymousUser, path: str) -> Project:
-    # 404 before 403: a stranger must not learn from the difference that there is such a project.
+    # 404 before 403: the difference would tell a stranger that the project exists.
     return _first(Project.objects.at(path).visible_to(user) if isinstance(user, User) else Project.objects.none())
 
 
 def _first(projects: QuerySet[Project]) -> Project:
-    """Enter the bank of the one project."""
+    """Return the only project of the queryset and enter its bank; raise :class:`Http404` if there is none."""
     with services.every_bank():
         project = get_object_or_404(projects.select_related("tenant", "bank"))
     services.enter(project.bank_id)
@@ -153,7 +161,7 @@ def tenant_for(user: User, slug: str) -> Tenant:
     """
     tenant = get_object_or_404(Tenant, slug=slug)
     if not user.is_superuser:
-        require(user, tenant, NEEDED["people"])
+        require(user, tenant, URL_PERMISSIONS["people"])
     services.enter_all(services.all_banks().filter(project__tenant=tenant))
     return tenant
 
@@ -175,8 +183,24 @@ def conversation_for(
     return project, get_object_or_404(Conversation.objects.of(user, project), chat__key=key)
 
 
+def readable_conversation(user: User | AnonymousUser, path: str, key: str) -> tuple[Project, Conversation]:
+    """The chat ``key`` for its owner, and for every member of the project while its owner shares it and may open it.
+
+    Refuses like :func:`project_for`; a chat that is not shared does not exist (404).
+    """
+    project = project_for(user, path, URL_PERMISSIONS["read-chat"])
+    chats = Conversation.objects.filter(chat__bank=project.bank_id, owner__isnull=False)
+    conversation = get_object_or_404(chats.select_related("chat", "owner"), chat__key=key)
+    owner = conversation.owner
+    assert owner is not None
+    is_shared = conversation.shared_at and Project.objects.filter(pk=project.pk).visible_to(owner).exists()
+    if owner != user and not is_shared:
+        raise Http404
+    return project, conversation
+
+
 def may(user: User, tenant: Tenant, needed: Role) -> bool:
-    """Whether the role of ``user`` in ``tenant`` covers ``needed``; superusers may everything."""
+    """Whether the role of ``user`` in ``tenant`` covers ``needed``; always true for superusers."""
     membership = Membership.objects.filter(user=user, tenant=tenant).first()
     return user.is_superuser or (membership is not None and Role(membership.role).covers(needed))
 

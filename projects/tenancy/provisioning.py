@@ -1,4 +1,4 @@
-"""What the operator of the site does with tenants, projects and members, with the audit log."""
+"""The operator's actions on tenants, projects and members, with the audit log."""
 
 from datetime import datetime
 
@@ -16,7 +16,7 @@ Action = audit.Action
 
 
 def create_tenant(slug: str, name: str, *, actor: str, now: datetime, owner: User | None = None) -> Tenant:
-    """A new tenant, with its first owner if there is one. Raises :class:`InvalidInput`, naming the field."""
+    """Create a tenant, with its first owner if one is given. Raises :class:`InvalidInput`, naming the field."""
     tenant = Tenant(slug=slug, name=name or slug)
     _require_valid(tenant)
     with transaction.atomic():
@@ -30,13 +30,13 @@ def create_tenant(slug: str, name: str, *, actor: str, now: datetime, owner: Use
 
 
 def create_project(tenant: Tenant, slug: str, name: str) -> Project:
-    """A new project, its memory switched off. Raises :class:`InvalidInput` if its slug is taken or invalid."""
+    """Create a project with memory switched off. Raises :class:`InvalidInput` if its slug is taken or invalid."""
     _require_valid(Project(tenant=tenant, slug=slug, name=name or slug), exclude=["bank"])
     return Project.objects.open(tenant, slug, name or slug)
 
 
 def put_member(tenant: Tenant, username: str, role: Role, *, actor: str, now: datetime, email: str = "") -> Membership:
-    """A member with this role. An account that is missing is created without a password, so nobody can use it yet.
+    """Add a member, or change their role. A missing account is created without a password, so nobody can use it yet.
 
     Raises :class:`InvalidInput`.
     """
@@ -55,7 +55,7 @@ def put_member(tenant: Tenant, username: str, role: Role, *, actor: str, now: da
 
 
 def remove_member(member: Membership, *, actor: str, now: datetime) -> None:
-    """Remove a member, also the last owner. What memory has of them stays until it is erased."""
+    """Remove a member, even the last owner. Memory keeps their data until it is erased."""
     with transaction.atomic():
         member.tenant.invitations.filter(invited_by=member.user_id).delete()
         audit.removed([member], actor, now)

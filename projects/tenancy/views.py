@@ -36,7 +36,7 @@ def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def invite(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Send a link; where no mail server is set up, show it to whoever invites, once.
+    """Send an invitation link; if no mail server is set up, show the link once to the inviter.
 
     The response does not tell whether the address has an account.
     """
@@ -46,8 +46,8 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
         return _show(request, tenant_row, form, 400)
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
     sends = tenancy_members.sends_mail()
-    said = _("Invitation sent to %(email)s.") if sends else _("%(email)s is invited. Give them the link yourself.")
-    with _reported(request, said % {"email": email}):
+    message = _("Invitation sent to %(email)s.") if sends else _("%(email)s is invited. Give them the link yourself.")
+    with _reported(request, message % {"email": email}):
         invitation = tenancy_members.invite(tenant_row, email=email, role=role, by=request.user, now=timezone.now())
         link = request.build_absolute_uri(reverse("invitation", args=[tenancy_members.token(invitation)]))
         tenancy_members.send(invitation, link)
@@ -102,14 +102,14 @@ def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
 
 
 def _member(request: MemberRequest, tenant: str) -> Membership:
-    """The member of the form, by user name: row ids would tell how many there are in other tenants."""
+    """The member whose user name the form contains: row ids would reveal how many members other tenants have."""
     members = permissions.tenant_for(request.user, tenant).memberships.select_related("user", "tenant")
     return get_object_or_404(members, user__username=request.POST.get("person", ""))
 
 
 @contextmanager
 def _reported(request: HttpRequest, success: str) -> Iterator[None]:
-    """Show the outcome of the block on the next page."""
+    """Show the outcome of the ``with`` block as a message on the next page."""
     try:
         yield
     except tenancy_members.MembershipError as why:

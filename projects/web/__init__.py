@@ -1,1 +1,1 @@
-"""Web helpers without business rules: URL converters, public ids, encryption, connections, terminal output."""
+"""Helpers shared by views of several packages: URLs, pagination, polling, undo, Markdown, database connections."""

@@ -1,4 +1,4 @@
-"""Translations for JavaScript, one address for each language."""
+"""Translations for JavaScript, with one URL for each language."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class LanguageConverter:
 
 
 class JavaScriptTranslations(JavaScriptCatalog):
-    """Defines ``gettext`` and its relatives. The language is in the address, so that shared caches may keep a copy."""
+    """JavaScript with ``gettext`` and related functions; its URL has the language, so shared caches can store it."""
 
     packages = ["projects"]
 

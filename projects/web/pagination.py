@@ -1,4 +1,4 @@
-"""Pages of a list: numbered ones for people, and ones that continue after a row for lists that grow meanwhile."""
+"""Pagination: numbered pages for people, and cursor pages for lists that grow meanwhile."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -20,9 +20,9 @@ def numbered_page(request: HttpRequest, rows: QuerySet[Any] | Sequence[Any], siz
 def page_after(rows: QuerySet[Row], cursor: str, size: int, *, order: str = "-pk") -> tuple[list[Row], str | None]:
     """The rows after ``cursor`` ("": from the start), and the cursor of the next page, None on the last one.
 
-    ``order`` is a field without equal values, with a minus for the largest first.
+    ``order`` is a unique field, with a minus sign for descending order.
 
-    Raises ValueError for a cursor that no page has given.
+    Raises ValueError for an invalid cursor.
     """
     name = order.removeprefix("-")
     if cursor:

@@ -1,4 +1,4 @@
-"""The providers that the gateway forwards to: their names, and how a request is sent there. A row each."""
+"""The providers that the gateway can forward to: for each, its label and how to send it a request."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,11 @@ from django.utils.translation import gettext_lazy as _
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """``label`` names its protocols. Clients add ``root`` to its base address, so a base address may lack it.
+    """How to send a request to a provider.
 
-    The key is sent in ``key_header``, after ``key_prefix``. ``request_headers`` of a client are passed on;
-    ``answer_headers`` are beginnings of the names of headers that are passed back.
+    ``label`` names its protocols. The provider's own clients append ``root`` to the base URL, so :meth:`url` adds it
+    where it is missing. The API key is sent in ``key_header``, after ``key_prefix``. ``request_headers`` are forwarded
+    to the provider; response headers whose names begin with one of ``answer_headers`` are returned to the client.
     """
 
     label: str | Promise
@@ -22,7 +23,7 @@ class Provider:
     answer_headers: tuple[str, ...] = ()
 
     def url(self, base_url: str, path: str) -> str:
-        """The address of a path such as ``chat/completions``."""
+        """The URL of a path such as ``chat/completions``."""
         base = base_url.rstrip("/")
         return f"{base if base.endswith(self.root) else base + self.root}/{path}"
 
@@ -31,7 +32,7 @@ class Provider:
         return {self.key_header: f"{self.key_prefix}{api_key}"} if api_key else {}
 
 
-#: By the name that settings and the rows of upstreams have.
+#: By the provider name that settings and :class:`Upstream` rows use.
 PROVIDERS = {
     "openai": Provider(
         _("OpenAI: chat completions, responses, embeddings"),

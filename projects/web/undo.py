@@ -1,4 +1,4 @@
-"""A notice of what was done, with a button that takes it back. ``messages.html`` shows it."""
+"""A notice after an action, with a button that undoes it; ``messages.html`` renders it."""
 
 import json
 from collections.abc import Iterable
@@ -8,5 +8,5 @@ from django.http import HttpRequest
 
 
 def notice(request: HttpRequest, text: str, *, address: str, fields: Iterable[tuple[str, str]]) -> None:
-    """Say ``text`` on the next page, with a button "Undo" that posts these fields to ``address``."""
+    """Show ``text`` on the next page, with a button "Undo" that posts these fields to ``address``."""
     messages.success(request, text, extra_tags=json.dumps({"address": address, "fields": list(fields)}))

@@ -1,1 +1,1 @@
-"""Webhooks: tell other programs what happened in a project's memory, signed, retried, without a word of a chat."""
+"""Webhooks: signed messages to other programs about events in a project's memory, retried, without chat text."""

@@ -1,4 +1,4 @@
-"""Where a webhook may go: to public addresses, over TLS, and to the address that was checked."""
+"""Check webhook URLs: they must use TLS and a public IP address, and the connection uses the checked address."""
 
 import asyncio
 import socket
@@ -16,12 +16,15 @@ MAX_URL_CHARACTERS = 500
 
 
 class Forbidden(Exception):
-    """The address is not public."""
+    """The URL is invalid, or an IP address of its host is not public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A URL with the IP address of its host, which is connected to: a name may mean another one a moment later."""
+    """A webhook's URL with the IP address to connect to: a second look-up of the name could give another one.
+
+    ``host`` is the name for TLS, ``header`` the value of the header ``Host``.
+    """
 
     url: str
     host: str
@@ -29,7 +32,7 @@ class Place:
 
 
 def require_valid(url: str) -> SplitResult:
-    """The parts of an address that a webhook may have. Raises :class:`InvalidInput`. Names are not looked up here."""
+    """Validate a webhook's URL and return its parts; raise :class:`InvalidInput`. Does not look up the host name."""
     try:
         parts = urlsplit(url)
         _port = parts.port
@@ -50,7 +53,7 @@ def require_valid(url: str) -> SplitResult:
 
 
 def is_allowed(address: str) -> bool:
-    """Whether an IP address is public; private ones are if the site's operator says so."""
+    """Whether a webhook may use an IP address: a public one, or any if ``WEBHOOK_PRIVATE_ADDRESSES`` is on."""
     if settings.WEBHOOK_PRIVATE_ADDRESSES:
         return True
     ip = ip_address(address.partition("%")[0])
@@ -62,7 +65,7 @@ def is_allowed(address: str) -> bool:
 
 
 async def find(url: str) -> Place:
-    """The place that an address means now. Raises :class:`Forbidden` unless all its IP addresses are public."""
+    """Look up a URL's host. Raises :class:`Forbidden` unless all its IP addresses are allowed, or ``OSError``."""
     try:
         parts = require_valid(url)
     except InvalidInput as error:

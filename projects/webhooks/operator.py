@@ -16,12 +16,12 @@ _told_at = 0.0
 
 
 def is_told() -> bool:
-    """Whether there is an address for such mails."""
+    """Whether the setting ``ADMINS`` has an address for these mails."""
     return bool(settings.ADMINS)
 
 
 def chat_model_failed(model: str, error: str) -> None:
-    """Send the provider's words, which have been cleaned of the prompt's. Nobody waits for the mail server."""
+    """Mail the provider's error message in a new thread. ``error`` must no longer contain text of the prompt."""
     global _told_at
     with _lock:
         if not is_told() or (_told_at and monotonic() - _told_at < PAUSE_SECONDS):

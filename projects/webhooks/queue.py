@@ -1,6 +1,7 @@
 """Put events into the queue of each webhook of a project, in the transaction in which they happen."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.db.models import F
 from django.utils import timezone
@@ -8,26 +9,33 @@ from django.utils import timezone
 from memorybank.services import Change, send_task
 
 from ..models import Delivery, Webhook
+from ..models.webhook import TEST
 from . import mail
 
-#: Of one webhook. Further events are counted and not sent.
-MAX_WAITING = 1_000
-DELIVER = "projects.webhooks.tasks.deliver"
+#: Limit of waiting deliveries for one webhook. Further events are not sent, only counted in ``dropped``.
+MAX_WAITING_DELIVERIES = 1_000
+DELIVER_TASK = "projects.webhooks.tasks.deliver"
 
 
 def enqueue(bank_id: int, change: Change, ids: Sequence[int]) -> None:
-    """One delivery for each id and each webhook that wants it. One query if there is no webhook."""
+    """Queue a delivery for each id and each webhook that wants the event. One query if there is no webhook."""
     webhooks = Webhook.objects.filter(project__bank=bank_id, disabled_at=None)
     wanting = [webhook for webhook in webhooks if webhook.wants(change)]
     if not wanting:
         return
     now = timezone.now()
     for webhook in wanting:
-        due = now + mail.GATHERING if mail.recipient(webhook) else now
-        room = max(0, MAX_WAITING - Delivery.objects.filter(webhook=webhook).waiting().count())
+        due = now + mail.MAIL_GATHERING_TIME if mail.recipient(webhook) else now
+        room = max(0, MAX_WAITING_DELIVERIES - Delivery.objects.filter(webhook=webhook).waiting().count())
         Delivery.objects.bulk_create(
             Delivery(webhook=webhook, event=change.value, subject=pk, created_at=now, due_at=due) for pk in ids[:room]
         )
         if dropped := len(ids[room:]):
             Webhook.objects.filter(pk=webhook.pk).update(dropped=F("dropped") + dropped)
-    send_task(DELIVER)
+    send_task(DELIVER_TASK)
+
+
+def enqueue_test(webhook: Webhook, now: datetime) -> None:
+    """Queue a message by which a person sees whether the webhook's address answers."""
+    Delivery.objects.create(webhook=webhook, event=TEST, subject=0, created_at=now, due_at=now)
+    send_task(DELIVER_TASK)

@@ -19,7 +19,7 @@ Action = audit.Action
 
 
 def add(project: Project, *, url: str, events: Collection[str], actor: str, now: datetime) -> Webhook:
-    """A new webhook. Its ``secret`` is shown once. Raises :class:`InvalidInput`."""
+    """Add a webhook, whose ``secret`` is shown once. Raises :class:`InvalidInput` for an invalid URL or too many."""
     addresses.require_valid(url)
     with transaction.atomic():
         return _add(project, url, events, actor, now)
@@ -36,10 +36,35 @@ def _add(project: Project, url: str, events: Collection[str], actor: str, now: d
     return webhook
 
 
-def add_mail(project: Project, user: User, *, events: Collection[str], site: str, now: datetime) -> Webhook:
-    """Tell an owner or admin by e-mail. Raises :class:`InvalidInput`."""
+def add_mail(
+    project: Project, user: User, *, events: Collection[str], site: str, language: str, now: datetime
+) -> Webhook:
+    """Add a webhook that notifies an owner or admin by e-mail. Raises :class:`InvalidInput` if there are too many."""
     with transaction.atomic():
-        return _add(project, mail.address_of(user, site), events, user.get_username(), now)
+        return _add(project, mail.address_of(user, site, language), events, user.get_username(), now)
+
+
+def change_mail(
+    webhook: Webhook, user: User, *, events: Collection[str], site: str, language: str, now: datetime
+) -> None:
+    """Change what a notice is sent for; it uses ``language`` from now on, which is that of its recipient."""
+    webhook.url, webhook.events = mail.address_of(user, site, language), _ordered(events)
+    with transaction.atomic():
+        webhook.save(update_fields=["url", "events"])
+        _log(webhook, user.get_username(), Action.HOOK, now)
+
+
+def readdress(user: User, email: str, now: datetime) -> None:
+    """Send the notices of ``user`` to ``email`` from now on; "" ends them. Call it before ``user.email`` changes."""
+    prefix = mail.prefix_of(user.email)
+    own = Webhook.objects.filter(url__startswith=prefix, created_by=user.get_username())
+    if not email:
+        for webhook in own:
+            remove(webhook, actor=user.get_username(), now=now)
+        return
+    for webhook in own:
+        webhook.url = mail.prefix_of(email) + webhook.url.removeprefix(prefix)
+        webhook.save(update_fields=["url"])
 
 
 def change(
@@ -51,7 +76,7 @@ def change(
     events: Collection[str] | None = None,
     enabled: bool | None = None,
 ) -> None:
-    """Change what is given. Raises :class:`InvalidInput`."""
+    """Change the values that are not None. Raises :class:`InvalidInput` for an invalid URL."""
     if url is not None:
         addresses.require_valid(url)
         webhook.url = url
@@ -65,7 +90,7 @@ def change(
 
 
 def remove(webhook: Webhook, *, actor: str, now: datetime) -> None:
-    """Delete it, with what still waits for it."""
+    """Delete a webhook with its deliveries."""
     with transaction.atomic():
         _log(webhook, actor, Action.UNHOOK, now)
         webhook.delete()
@@ -76,7 +101,7 @@ def _ordered(events: Collection[str]) -> list[str]:
 
 
 def _log(webhook: Webhook, actor: str, action: Action, now: datetime, **detail: object) -> None:
-    # Only its host: a path or a query may hold a credential of the receiver.
+    # Log only the host: the path or the query may contain a credential of the receiver.
     host = urlsplit(webhook.url).hostname
     project = webhook.project
     audit.log(project.tenant, actor, action, now, project=project.slug, webhook=webhook.pk, host=host, **detail)

@@ -1,4 +1,4 @@
-"""Celery's task that delivers webhooks. The database says what is due, so a lost message costs one interval."""
+"""The Celery task for webhooks. Deliveries are in the database, so a lost task delays them by one interval."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -6,16 +6,16 @@ from django.utils import timezone
 from memorybank import services
 
 from .delivering import deliver_due
-from .queue import DELIVER
+from .queue import DELIVER_TASK
 
-#: Rounds of one task, so that other work has its turn.
-MAX_ROUNDS = 10
+#: Limit of rounds in one task, so that other tasks get a turn.
+MAX_ROUNDS_PER_TASK = 10
 
 
-@shared_task(name=DELIVER)
+@shared_task(name=DELIVER_TASK)
 @services.every_bank()
 def deliver() -> None:
-    """Deliver until nothing is due. Harmless if it runs twice at once: each delivery is claimed."""
-    for _ in range(MAX_ROUNDS):
+    """Deliver until nothing is due. Two tasks may run concurrently, because each delivery is claimed."""
+    for _ in range(MAX_ROUNDS_PER_TASK):
         if not deliver_due(timezone.now()):
             return

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.test_pages import LOOKS, chromium, hindrances, log_in, logged_in, tab_to
+from tests.browser.test_memory_and_layout import LOOKS, chromium, hindrances, log_in, logged_in, tab_to
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.projects.chat.test_lost_answers import free_port, serve
 from tests.support import long_chats
@@ -103,7 +103,7 @@ def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser
     page.keyboard.press("Enter")
     box = page.get_by_role("textbox", name="New text")
     expect(box).to_be_focused()
-    later = "1 later turn." if len(before) == 3 else f"{len(before) - 2} later turns."  # by tests that ran before
+    later = "1 later message." if len(before) == 3 else f"{len(before) - 2} later messages."  # by tests that ran before
     expect(page.get_by_text(f"This replaces the message, its answer, and {later}")).to_be_visible()
     assert hindrances(page) == []
     page.keyboard.press("Escape")
@@ -119,11 +119,55 @@ def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser
     page.context.close()
 
 
+def test_an_edit_that_is_not_sent_outlives_a_reload_and_says_when_it_is_too_long(
+    chromium: Browser, served: Served
+) -> None:
+    page = opened(chromium, served, ROPES)
+    page.locator("a.edit").first.click()
+    box = page.get_by_role("textbox", name="New text")
+    stored = box.input_value()
+    box.fill("How many ropes, and")
+    page.reload()
+    expect(box).to_have_value("How many ropes, and")
+    box.fill("x" * 100_005)
+    problem = page.locator("form.editing .too-long")
+    expect(problem).to_contain_text("Too long by 5 characters.")
+    assert hindrances(page) == []
+    page.locator("form.editing button").click()
+    expect(box).to_be_focused()
+    box.fill("And?")
+    expect(problem).to_have_count(0)
+    page.locator("form.editing .cancel").click()
+    page.reload()
+    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    assert page.evaluate("Object.keys(localStorage)") == []
+    page.locator("a.edit").first.click()
+    expect(box).to_have_value(stored)
+    page.context.close()
+
+
+def test_without_scripts_a_message_outlives_the_session(chromium: Browser, served: Served) -> None:
+    with chromium.new_context(base_url=served.base, java_script_enabled=False) as context:
+        page = log_in(context, "bob")
+        page.goto(ROPES)
+        page.get_by_role("textbox", name="Message").fill("\nWhich\n  paint?")
+        context.clear_cookies(name="sessionid")
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("What you wrote is kept.")
+        for password in ("wrong", "demo"):
+            page.fill("#id_username", "bob")
+            page.fill("#id_password", password)
+            page.click("main button")
+        expect(page.get_by_role("textbox", name="Message")).to_have_value("\nWhich\n  paint?")
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(page.locator("#turns .mine .text").last).to_contain_text("paint?")
+
+
 def test_another_answer_takes_the_place_of_the_one_before(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, ROPES)
-    before, said = questions(page), page.locator("#turns .theirs").last.inner_text()
+    before, answer = questions(page), page.locator("#turns .theirs").last.inner_text()
     page.get_by_role("button", name="Regenerate").click()
-    expect(page.locator("#turns .theirs").last).not_to_have_text(said)
+    expect(page.locator("#turns .theirs").last).not_to_have_text(answer)
     expect(page.locator("#turns .theirs").last).to_contain_text("Answer number")
     expect(page.locator("#turns .mine .text")).to_have_text(before)
     page.context.close()
@@ -140,6 +184,71 @@ def test_the_memory_of_an_answer_is_shown_where_it_stands(chromium: Browser, ser
     assert hindrances(page) == []
     link.click()
     expect(used).to_have_count(0)
+    page.context.close()
+
+
+def test_an_answer_is_copied_as_it_was_written_and_that_is_said(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, ROPES)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("textbox", name="Message").fill("Where is it?")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#spoken")).to_contain_text("hall 9")  # the whole answer is read out, as "Copied" will be
+    page.locator("#turns .turn").last.get_by_role("link", name="Copy answer").press("Enter")
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
+    assert str(page.evaluate("navigator.clipboard.readText()")).endswith("**hall 9**.")
+    page.context.close()
+    page = opened(chromium, served, ROPES, script=False)
+    page.get_by_role("link", name="Copy answer").last.click()
+    expect(page.locator("body")).to_contain_text("**hall 9**.")
+    page.context.close()
+
+
+def test_help_shows_keys_and_commands_and_is_no_message(chromium: Browser, served: Served) -> None:
+    for script in (True, False):
+        page = opened(chromium, served, ROPES, script=script)
+        before = questions(page)
+        expect(page.get_by_text("begins a new line.")).to_be_hidden()
+        page.get_by_role("textbox", name="Message").fill("/help")
+        page.get_by_role("button", name="Send", exact=True).click()
+        expect(page.get_by_text("begins a new line.")).to_be_visible()
+        assert questions(page) == before
+        if script:
+            expect(page.locator("#help summary")).to_be_focused()
+            assert hindrances(page) == []
+        page.context.close()
+
+
+def test_the_box_grows_from_one_line_to_ten(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, ROPES)
+    box, heights = page.get_by_role("textbox", name="Message"), []
+    for lines in (1, 2, 10, 30):
+        box.fill("\n".join("x" * lines))
+        heights.append(box.evaluate("box => box.clientHeight"))
+    line = heights[1] - heights[0]
+    assert line > 0
+    assert [round((height - heights[0]) / line) for height in heights] == [0, 1, 9, 9]
+    box.fill("")
+    page.context.close()
+
+
+def test_the_number_of_a_source_leads_to_its_line_by_keyboard_and_without_a_script(
+    chromium: Browser, served: Served
+) -> None:
+    served.model.answer = lambda messages: "It becomes **signal orange**, before spring."
+    page = opened(chromium, served, KEYS)
+    page.get_by_role("textbox", name="Message").fill("Which paint does the crane get?")
+    page.get_by_role("button", name="Send", exact=True).click()
+    source = page.get_by_role("link", name="Source [1]").last
+    source.focus()
+    page.keyboard.press("Enter")
+    line = page.get_by_role("region", name="Memory used").get_by_role("listitem").first
+    expect(line).to_be_focused()
+    expect(line).to_contain_text("[1] ann The harbour crane will be painted signal orange before spring.")
+    assert hindrances(page) == []
+    page.context.close()
+    page = opened(chromium, served, KEYS, "phone, dark", script=False)
+    page.get_by_role("link", name="Source [1]").last.click()
+    expect(page.locator("li:target")).to_contain_text("signal orange")
     page.context.close()
 
 
@@ -163,8 +272,7 @@ def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromi
 def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, KEYS, "phone, dark")
     page.get_by_text("Remembered for: Everyone in the project").click()
-    page.get_by_label("Only me").check()
-    page.get_by_role("button", name="Change").click()
+    page.get_by_role("button", name="Only me").click()
     expect(page.get_by_text("This would leave everybody else’s memory")).to_be_visible()
     expect(page.locator(".lines")).to_contain_text("blue box")
     assert hindrances(page) == []
@@ -188,6 +296,45 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.goto("/p/acme/apollo/memory/facts")
     expect(page.locator("ul.facts")).to_contain_text("red box")
     page.context.close()
+
+
+def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_script(
+    chromium: Browser, served: Served
+) -> None:
+    page = opened(chromium, served, KEYS)
+    tab_to(page, '.turn:first-of-type [data-rating="yes"]')
+    up = up_of(page)
+    page.keyboard.press("Enter")
+    expect(up).to_have_attribute("aria-pressed", "true")
+    expect(up).to_be_focused()
+    page.get_by_text("Share to read…").click()
+    assert hindrances(page) == []
+    page.get_by_role("button", name="Share with a link").click()
+    link = page.locator("#share .link a").inner_text()
+    page.goto(link)
+    assert hindrances(page) == []
+    page.context.close()
+    page = opened(chromium, served, KEYS, "phone, dark", script=False)
+    expect(up_of(page)).to_have_attribute("aria-pressed", "true")
+    page.get_by_role("button", name="Not helpful").first.click()
+    expect(up_of(page)).to_have_attribute("aria-pressed", "false")
+    page.goto(link)
+    expect(page.get_by_text("spare keys")).to_be_visible()
+    expect(page.get_by_role("textbox")).to_have_count(0)
+    page.goto(KEYS)
+    page.get_by_text("Shared to read").click()
+    page.get_by_role("button", name="Stop sharing").click()
+    page.get_by_text("Share to read…").click()
+    page.context.close()
+    page = logged_in(chromium, served.base, "bob", timezone_id="Asia/Tokyo")
+    page.goto("/")
+    page.reload()  # the browser has told its zone
+    expect(page.get_by_text("Times are in Asia/Tokyo.")).to_be_visible()
+    page.context.close()
+
+
+def up_of(page: Page) -> Locator:
+    return page.get_by_role("button", name="Helpful", exact=True).first
 
 
 def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chromium: Browser, served: Served) -> None:

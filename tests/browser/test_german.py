@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.browser.test_pages import PROJECT, chromium, demo
+from tests.browser.test_memory_and_layout import PROJECT, chromium, demo
 from tests.site.test_translations import english_in
-from tests.support.commands import PATIENCE
+from tests.support.commands import ELEMENT_TIMEOUT_SECONDS
 from tests.support.own_site import Site
 
 __all__ = ["chromium", "demo"]  # fixtures, found by their names
@@ -18,7 +18,7 @@ WAY = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}
 
 def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
     """Each page on the way, from the login on."""
-    context.set_default_timeout(PATIENCE * 1000)
+    context.set_default_timeout(ELEMENT_TIMEOUT_SECONDS * 1000)
     page = context.new_page()
     page.goto("/login/")
     page.get_by_role("button", name="Deutsch").click()

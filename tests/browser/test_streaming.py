@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.test_pages import chromium, hindrances, logged_in
+from tests.browser.test_memory_and_layout import chromium, hindrances, logged_in
 from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.support.dictated_model import ALL, WORDS, Dictated
@@ -118,6 +118,32 @@ def test_what_came_before_it_was_stopped_is_the_answer(page: Page, model: Dictat
     shows(page, *WORDS[:2], "…", over=True)
     assert stored(own_site, page, "status, answer") == [("ok", "# Plan\n\nFirst …")]
     assert own_site.ask("SELECT count(*) FROM projects_draft") == [(0,)]
+
+
+def test_send_is_stop_while_an_answer_comes_and_a_second_tab_follows(page: Page, model: Dictated) -> None:
+    other = page.context.new_page()
+    other.goto(page.url)
+    send = page.locator("#composer button")
+    expect(send).to_have_text("Send")
+    ask(page)
+    model.say(4)
+    shows(page, *WORDS[:2])
+    expect(send).to_have_text("Stop")
+    shows(other, *WORDS[:2])  # which was not loaded again
+    page.get_by_role("textbox", name="Message").fill("And then?")
+    page.keyboard.press("Enter")  # is no way to stop it
+    expect(send).to_have_text("Stop")
+    assert hindrances(page) == []
+    send.click()
+    for item in (page, other):
+        shows(item, *WORDS[:2], "…", over=True)
+        expect(item.locator("#composer button")).to_have_text("Send")
+    expect(page.get_by_role("textbox", name="Message")).to_have_value("And then?")
+    state = other.locator("#memory-state")
+    expect(state).to_have_text(re.compile("^waits until .*:"))
+    page.get_by_text("Remembered for: Everyone in the project").click()
+    page.get_by_role("button", name="Only me").click()
+    expect(state).to_have_text(re.compile("^Private: "))
 
 
 def test_what_is_stopped_before_it_begins_may_be_asked_again(page: Page, model: Dictated) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import PATIENCE, ROOT
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import Gateway, gateway
 
 pytestmark = pytest.mark.own_servers
@@ -22,8 +22,8 @@ EXAMPLES = {re.split(r"[ .]", code.split("\n")[0])[1]: code for code in re.finda
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    with gateway(tmp_path_factory.mktemp("site")) as served_site:
+        yield served_site
 
 
 def python_with(library: str) -> str:
@@ -31,8 +31,8 @@ def python_with(library: str) -> str:
     if find_spec(library):
         return sys.executable
     installed = Path(os.environ.get("TEST_CLIENTS") or os.devnull).glob(f"*/lib/python*/site-packages/{library}")
-    if found := next(installed, None):
-        return str(found.parents[3] / "bin" / "python")
+    if python := next(installed, None):
+        return str(python.parents[3] / "bin" / "python")
     pytest.skip(f"!! NO {library}: `make test-clients` installs it and runs its example; it did NOT run.")
 
 
@@ -51,7 +51,7 @@ def test_its_example_runs_and_is_recorded(served: Gateway, library: str) -> None
         env={**os.environ, "PYTHONPATH": str(ROOT / "clients/python/src"), "OPENAI_API_KEY": "unused"},
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=PROCESS_TIMEOUT_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

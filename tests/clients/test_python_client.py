@@ -28,8 +28,8 @@ print(api_keys.issue(project, "client", Scope.values, actor="setup", now=timezon
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    with gateway(tmp_path_factory.mktemp("site")) as served_site:
+        yield served_site
 
 
 @pytest.fixture(scope="module")

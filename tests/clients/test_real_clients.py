@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.gateway_site import Gateway, gateway
 from tests.support.requirements import needs_clients
 from tests.support.upstream import last_words
-from tests.support.upstream_events import Said
+from tests.support.upstream_events import ModelAnswer
 
 from .install import CLIENTS, folder
 
@@ -30,28 +30,28 @@ STRUCTURED = {"title": "The ledger", "name": "Ledger", "engine": "PostgreSQL 16"
 FORMATS = ("response_format", "output_config")
 
 
-def directed(body: dict[str, Any]) -> Said:
+def directed(body: dict[str, Any]) -> ModelAnswer:
     """The tool that the newest message names, or that is forced; a structured answer; or words."""
     words = last_words(body)
     tools = [tool.get("name") or (tool.get("function") or {}).get("name") for tool in body.get("tools") or []]
     if (named := CALL.search(words)) and named[1] in tools:
-        return Said("", (named[1], named[2]))
+        return ModelAnswer("", (named[1], named[2]))
     choice = body.get("tool_choice")
     if (choice.get("type") if isinstance(choice, dict) else choice) in ("required", "any", "tool", "function"):
-        return Said("", (tools[-1], json.dumps({name: STRUCTURED[name] for name in ("name", "engine")})))
+        return ModelAnswer("", (tools[-1], json.dumps({name: STRUCTURED[name] for name in ("name", "engine")})))
     if any("format" in json.dumps(body.get(name) or {}) or name in body for name in FORMATS[:1]) or (
         "schema" in json.dumps(body.get(FORMATS[1]) or {})
     ):
-        return Said(json.dumps(STRUCTURED))
-    return Said(f"You said: {words[-120:]} And that is all there is to say about it.")
+        return ModelAnswer(json.dumps(STRUCTURED))
+    return ModelAnswer(f"You said: {words[-120:]} And that is all there is to say about it.")
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     needs_clients()
-    with gateway(tmp_path_factory.mktemp("gateway")) as found:
-        found.upstream.answer = directed
-        yield found
+    with gateway(tmp_path_factory.mktemp("gateway")) as served_site:
+        served_site.upstream.answer = directed
+        yield served_site
 
 
 def run(served: Gateway, client: dict[str, Any], place: Path, home: Path, key: str) -> None:
@@ -68,7 +68,13 @@ def run(served: Gateway, client: dict[str, Any], place: Path, home: Path, key: s
         program.write_bytes((PROGRAMS / program.name).read_bytes())
     starter = {".py": [str(place / "bin" / "python")], ".sh": ["sh", "-e"], ".mjs": ["node"]}[program.suffix]
     ran = subprocess.run(
-        [*starter, str(program)], env=env, cwd=work, capture_output=True, text=True, timeout=3 * PATIENCE, check=False
+        [*starter, str(program)],
+        env=env,
+        cwd=work,
+        capture_output=True,
+        text=True,
+        timeout=3 * PROCESS_TIMEOUT_SECONDS,
+        check=False,
     )
     assert ran.returncode == 0, (ran.stdout + ran.stderr)[-3000:]
 

@@ -11,7 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.support.commands import PATIENCE, ROOT
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import Gateway, gateway
 
 from .test_python_client import ADMIN_KEY
@@ -40,12 +40,14 @@ console.log(JSON.stringify({
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    with gateway(tmp_path_factory.mktemp("site")) as served_site:
+        yield served_site
 
 
 def run(*command: str, folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=PROCESS_TIMEOUT_SECONDS, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -59,7 +61,7 @@ def program(served: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("program")
     package = shutil.copytree(PACKAGE, folder / "package")
     (package / "node_modules").symlink_to(modules)
-    with urlopen(f"{served.address}/api/v1/openapi.json", timeout=PATIENCE) as description:
+    with urlopen(f"{served.address}/api/v1/openapi.json", timeout=PROCESS_TIMEOUT_SECONDS) as description:
         (package / "openapi.json").write_bytes(description.read())
     run("npm", "run", "generate", folder=package)
     run("npm", "run", "build", folder=package)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.projects.chat.test_lost_answers import Browser, free_port
-from tests.support.commands import PATIENCE, ROOT
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.own_site import Site, site, wait_until
 
 PAGE = (ROOT / "docs/api.md").read_text(encoding="utf-8")
@@ -46,7 +46,7 @@ def answers(own_site: Site, address: str) -> list[str]:
         env=own_site._environment({}),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=PROCESS_TIMEOUT_SECONDS,
         check=False,
     )
     assert done.returncode == 0, f"{done.stderr}{own_site.output()[-3000:]}"
@@ -58,21 +58,21 @@ def test_every_example_does_what_the_page_says(own_site: Site) -> None:
     browser = Browser(f"http://127.0.0.1:{free_port()}")
     own_site.start("manage.py", "serve", "--address", browser.base.removeprefix("http://"))
     wait_until(browser.is_up, "up", own_site)
-    said = answers(own_site, browser.base)
-    events = next(item for item in said if item.startswith("event: "))
-    told: list[Any] = [json.loads(item) for item in said if item != events]
-    assert not [item for item in told if item.get("type") == "about:blank"], told
-    key, switched, one, batch, job = told[:5]
+    outputs = answers(own_site, browser.base)
+    events = next(item for item in outputs if item.startswith("event: "))
+    results: list[Any] = [json.loads(item) for item in outputs if item != events]
+    assert not [item for item in results if item.get("type") == "about:blank"], results
+    key, switched, one, batch, job = results[:5]
     assert key["project"] == "acme/apollo"
     assert switched["enabled"]
     assert [one["recorded"], *(item["recorded"] for item in batch["outputs"])] == [True] * 3
     assert job["kind"] == "summarise"
     assert events.rpartition("event: ")[2].startswith("done\n")
-    memory, block = told[5:7]
+    memory, block = results[5:7]
     assert "Postgres 16" in memory["block"]["text"]
     assert memory["block"] == block["block"]
-    assert told[7]["hits"]
-    receipt, receipts, hook, hooks = told[-4:]
+    assert results[7]["hits"]
+    receipt, receipts, hook, hooks = results[-4:]
     assert receipt["counts"]["turns"] == 1
     assert receipts["items"] == [receipt]
     assert hook.pop("secret")

@@ -128,14 +128,14 @@ def test_the_ten_steps_name_functions_that_exist() -> None:
 
 def environment() -> dict[str, object]:
     """Every variable that ``config/settings.py`` reads by name, with its default (… where that is computed)."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for node in ast.walk(ast.parse((ROOT / "config/settings.py").read_text(encoding="utf-8"))):
         if not (isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant)):
             continue
         called = ast.unparse(node.func)
         if called.startswith("env.") or called == "_number":
             given = [*node.args[1:], *(keyword.value for keyword in node.keywords if keyword.arg == "default")]
-            found.setdefault(str(node.args[0].value), _literal(given[0]) if given else ...)
+            values.setdefault(str(node.args[0].value), _literal(given[0]) if given else ...)
     options = (
         "BASE_URL",
         "API_KEY",
@@ -147,10 +147,10 @@ def environment() -> dict[str, object]:
         "COMPLETION_PRICE",
     )
     for name in options:
-        found |= {f"LLM_{name}": ..., f"SUMMARY_LLM_{name}": ...}
+        values |= {f"LLM_{name}": ..., f"SUMMARY_LLM_{name}": ...}
     for provider in PROVIDERS:
-        found |= {f"GATEWAY_{provider.upper()}_{part}": ... for part in ("BASE_URL", "API_KEY")}
-    return found
+        values |= {f"GATEWAY_{provider.upper()}_{part}": ... for part in ("BASE_URL", "API_KEY")}
+    return values
 
 
 def _literal(node: ast.expr) -> object:

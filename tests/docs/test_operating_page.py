@@ -17,8 +17,8 @@ from config.metrics import exposition
 from memorybank import conf, services
 from memorybank.models import Job
 from memorybank.monitoring.health import CallTotals, HealthMetrics
+from projects.management import supervisor
 from projects.templatetags.project_tabs import TAB_OF_MODEL
-from projects.web import supervisor
 from tests.docs.test_docs import OURS, environment, parser_of, rows
 from tests.support.cast import Cast, without_models
 from tests.support.commands import ROOT, run
@@ -28,7 +28,15 @@ PAGE = (ROOT / "docs/operating.md").read_text(encoding="utf-8")
 WORDS = " ".join(PAGE.split())
 SPANS = sorted(set(re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", PAGE, flags=re.S))))
 #: What stands in capitals and is not read by our settings: by uvicorn, the compiler's cache, the system, containers.
-OTHERS = {"WEB_CONCURRENCY", "FORWARDED_ALLOW_IPS", "XDG_CACHE_HOME", "SIGTERM", "POSTGRES_PASSWORD"}
+OTHERS = {
+    "WEB_CONCURRENCY",
+    "FORWARDED_ALLOW_IPS",
+    "XDG_CACHE_HOME",
+    "SIGTERM",
+    "POSTGRES_PASSWORD",
+    "OTEL_SERVICE_NAME",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+}
 
 
 def examples() -> list[list[str]]:
@@ -59,9 +67,9 @@ class ExamplesTest(Cast):
             say(self.apollo.bank, key, f"We chose Postgres 16 for part {number}.", at=datetime.now(UTC))
 
     def test_every_example_does_what_it_says(self) -> None:
-        found = examples()
-        self.assertGreater(len(found), 8)
-        for words in found:
+        commands = examples()
+        self.assertGreater(len(commands), 8)
+        for words in commands:
             with self.subTest(example=" ".join(words)):
                 self.waits()
                 ran = run(*("acme/apollo" if word == "T/P" else word for word in words))
@@ -99,8 +107,8 @@ def test_every_setting_named_is_read() -> None:
 def test_its_figures_are_those_that_are_told() -> None:
     moment, call = datetime.now(UTC), CallTotals("summary", "rejected", 1, 1, 1, Decimal())
     everything = HealthMetrics(1, 1, 1, 1.0, 1.0, 1, moment, {"given": 1, "off": 1, "nothing": 1}, (call,))
-    told = set(re.findall(r"^# TYPE (\w+)", exposition(everything), re.M))
-    assert {name for cells in rows(PAGE) for name in re.findall(r"`(memorybank_\w+)`", cells[0])} == told
+    exposed = set(re.findall(r"^# TYPE (\w+)", exposition(everything), re.M))
+    assert {name for cells in rows(PAGE) for name in re.findall(r"`(memorybank_\w+)`", cells[0])} == exposed
 
 
 def test_its_addresses_answer_and_name_what_may_be_missing() -> None:

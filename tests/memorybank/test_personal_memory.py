@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Fact, Output, SearchDocument
+from memorybank.models import Bank, BlockLineVersion, Chat, Fact, Output, SearchDocument
 from memorybank.services import Asker
 from tests.support.factories import make_bank
 from tests.support.word_search import places
@@ -74,10 +74,10 @@ def test_preferences_follow_a_person_into_other_projects_and_nobody_else() -> No
     say(here, "ben", "I prefer very long answers with many tables.", author="ben")
     remembered(here)
     ann = Asker(ANN.person, "ann", (here.pk,))
-    told = given(there, ann).personal.text
-    assert "short answers" in told
-    assert "answer in German" in told
-    assert "long answers" not in told
+    text = given(there, ann).personal.text
+    assert "short answers" in text
+    assert "answer in German" in text
+    assert "long answers" not in text
     assert given(there, ANN).personal.text == ""
     assert "answer in German" not in given(here, BEN).system
     mine = services.personal_facts(there, ann)
@@ -93,9 +93,9 @@ def test_an_answer_that_repeats_what_is_private_becomes_nobody_elses_memory() ->
     question = "What do we pay?"
     memory = given(bank, ANN, question)
     answer = "The surgeon gets 91,500 euro. The meeting is on 3 April in Bremen."
-    words = memory.quoted(answer, question=question)
-    assert words
-    asked = say(bank, "open", question, answer=answer, private_words=words, at=MONDAY + DAY)
+    quotes = memory.quoted(answer, question=question)
+    assert quotes.words
+    asked = say(bank, "open", question, answer=answer, quotes=quotes, at=MONDAY + DAY)
     # Later the model repeats it from the chat's earlier turns, although memory does not give it any more.
     say(bank, "open", "And again?", answer="As I said: the surgeon.", at=MONDAY + DAY + HOUR)
     say(bank, "open", "And the crane?", answer="The crane is orange.", at=MONDAY + DAY + 2 * HOUR)
@@ -113,13 +113,60 @@ def test_an_answer_that_repeats_what_is_private_becomes_nobody_elses_memory() ->
     assert "surgeon" in Output.objects.get(pk=asked.pk).answer  # the chat's own page has it
 
 
+def test_narrowing_a_chat_reaches_the_answers_that_repeat_it() -> None:
+    bank = make_bank()
+    say(bank, "ship", "The Zarquon sails from Bremen on 3 April.")
+    say(bank, "crane", CRANE)
+    bank = remembered(bank)
+    question = "Which ship is ours?"
+    repeat = "The Zarquon is ours, and the crane is orange."
+    quotes = given(bank, BEN, question).quoted(repeat, question=question)
+    assert "ship" in quotes.chats and not quotes.words
+    say(bank, "open", question, author="ben", answer=repeat, quotes=quotes, at=MONDAY + DAY)
+    say(bank, "open", "And its name?", author="ben", answer="It is the Zarquon.", at=MONDAY + DAY + HOUR)
+    say(bank, "open", "And the weather?", author="ben", answer="It rains in Hamburg.", at=MONDAY + DAY + 2 * HOUR)
+    bank = remembered(bank, MONDAY + 2 * DAY)
+    question = "What is ours, said somewhere else?"
+    repeat = "Ours is the Zarquon."
+    quotes = given(bank, ANN, question, chat_key="third").quoted(repeat, question=question)
+    say(bank, "third", question, answer=repeat, quotes=quotes._replace(chats=frozenset({"open"})), at=MONDAY + 2 * DAY)
+    bank = remembered(bank, MONDAY + 3 * DAY)
+    services.set_audience(bank, chat_key="ship", readers=[ANN.person], actor="ann", now=MONDAY + 3 * DAY)
+    marked = Output.objects.filter(quotes_private=True).order_by("sequence").values_list("answer", flat=True)
+    assert list(marked) == [
+        "The Zarquon is ours, and the crane is orange.",
+        "It is the Zarquon.",
+        "Ours is the Zarquon.",
+    ]
+    for now in (MONDAY + 3 * DAY, MONDAY + 4 * DAY):
+        shown = [
+            services.prompt_memory(bank, question="Zarquon?", now=now).system,
+            *Fact.objects.visible_to().values_list("text", flat=True),
+            *BlockLineVersion.objects.values_list("text", flat=True),
+            *SearchDocument.objects.visible_to().values_list("lines", flat=True),
+        ]
+        assert "Zarquon" not in str(shown)
+        bank = remembered(bank, now)
+    assert "Hamburg" in str(services.recall(bank, "Hamburg weather", now=MONDAY + 4 * DAY))
+
+
+def test_an_answer_given_before_a_chat_was_narrowed_is_marked_when_it_is_recorded() -> None:
+    bank = make_bank()
+    say(bank, "ship", "The Zarquon sails from Bremen on 3 April.")
+    bank = remembered(bank)
+    quotes = given(bank, BEN, "Which ship?").quoted("The Zarquon.", question="Which ship?")
+    services.set_audience(bank, chat_key="ship", readers=[ANN.person], actor="ann", now=MONDAY + DAY)
+    output = say(bank, "open", "Which ship?", author="ben", answer="The Zarquon.", quotes=quotes, at=MONDAY + DAY)
+    assert output.quotes_private
+
+
 def test_a_chat_of_one_remembers_such_answers_until_it_is_shared() -> None:
     bank = make_bank()
     private(bank, "salary", SALARY, ANN, BEN)
     bank = remembered(bank)
     answer = "The surgeon is paid 91,500 euro, and the contract is with Falkenried."
-    words = given(bank, ANN, "Pay?").quoted(answer, question="Pay?")
-    private(bank, "mine", "What do we pay there?", ANN, answer=answer, private_words=words, at=MONDAY + DAY)
+    quotes = given(bank, ANN, "Pay?").quoted(answer, question="Pay?")
+    private(bank, "mine", "What do we pay there?", ANN, answer=answer, quotes=quotes, at=MONDAY + DAY)
     bank = remembered(bank, MONDAY + 2 * DAY)
     assert "Falkenried" in str(services.recall(bank, "Falkenried", viewer=ANN.person, now=MONDAY + 2 * DAY))
     for readers in ([ANN.person, BEN.person], None):

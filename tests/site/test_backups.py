@@ -44,11 +44,11 @@ def test_a_restored_backup_is_whole_with_the_key_and_says_so_without(database: s
     restored = restored_postgres if server else restored_sqlite
     with site(tmp_path / "lost", postgres=server, SECRET_KEY=KEY) as lost:
         fill(lost)
-        before = lost.manage("show_memory", PROJECT).out
+        before = lost.call("show_memory", PROJECT).out
         with restored(lost, tmp_path / "new") as new:
             lost.stop()
-            assert new.manage("migrate", "--check").code == 0
-            assert new.manage("check_memory").code == 0
-            assert new.manage("show_memory", PROJECT).out == before != ""
+            assert new.call("migrate", "--check").code == 0
+            assert new.call("check_memory").code == 0
+            assert new.call("show_memory", PROJECT).out == before != ""
             keyless = new.manage("check_memory", SECRET_KEY="another key, made up because nobody kept the first one")
             assert (keyless.code, "was changed" in keyless.out) == (1, True)

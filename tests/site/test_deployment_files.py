@@ -17,8 +17,8 @@ from celery.bin.beat import beat
 from celery.bin.worker import worker
 from compose_spec import PyCompose, PyOptions
 
-from projects.web import supervisor
-from tests.support.commands import PATIENCE, ROOT
+from projects.management import supervisor
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import free_port
 from tests.support.requirements import needs_systemd
 
@@ -29,9 +29,9 @@ COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
 
 
 def composed(text: str = COMPOSE) -> PyCompose:
-    found = PyOptions(apply_merge=True).from_yaml(text)
-    found.validate()
-    return found
+    options = PyOptions(apply_merge=True).from_yaml(text)
+    options.validate()
+    return options
 
 
 def services() -> dict[str, Any]:
@@ -87,7 +87,13 @@ def test_systemd_takes_the_units_and_finds_them_closed(tmp_path: Path) -> None:
         unit.write_text(text.replace("/opt/memorybank/.venv/bin", str(Path(sys.executable).parent)), encoding="utf-8")
     units = [str(unit) for unit in sorted(tmp_path.glob("*.service"))]
     environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"}
-    fields = {"env": environment, "capture_output": True, "text": True, "timeout": PATIENCE, "check": False}
+    fields = {
+        "env": environment,
+        "capture_output": True,
+        "text": True,
+        "timeout": PROCESS_TIMEOUT_SECONDS,
+        "check": False,
+    }
     ran = subprocess.run([analyze, "verify", "--man=no", *units], **fields)
     assert (ran.returncode, ran.stderr) == (0, "")
     ran = subprocess.run([analyze, "security", "--offline=true", "--threshold=20", "--no-pager", *units], **fields)
@@ -106,6 +112,10 @@ def test_units_share_what_they_may_not_do() -> None:
 
 def test_the_compose_file_keeps_to_the_specification() -> None:
     assert composed().service_names() == ["postgres", "redis", "migrate", "web", "worker", "beat"]
+
+
+def test_no_container_may_take_all_memory() -> None:
+    assert [name for name, service in services().items() if not service.get("mem_limit")] == []
 
 
 @pytest.mark.parametrize(
@@ -174,7 +184,7 @@ def test_what_the_image_holds_serves_and_its_health_is_known(tmp_path: Path) -> 
     app, data, port = tmp_path / "app", tmp_path / "data", str(free_port())
     sent_to_the_builder(app)
     env = {"PATH": os.environ["PATH"], "DATA_DIR": str(data), "SECRET_KEY": "of-no-use"}
-    python = {"cwd": app, "timeout": PATIENCE, "check": False, "capture_output": True, "text": True}
+    python = {"cwd": app, "timeout": PROCESS_TIMEOUT_SECONDS, "check": False, "capture_output": True, "text": True}
     collected = re.findall(r"^RUN SECRET_KEY=of-no-use python (.+)$", IMAGE, re.M)[0]
     assert subprocess.run([sys.executable, *shlex.split(collected)], env=env, **python).returncode == 0
     assert (app / "static").is_dir()

@@ -138,13 +138,13 @@ class MetricsTest(Cast):
         LLMCall.objects.create(**today, completion_tokens=90, cost="0.25", outcome="ok", at=now)
         LLMCall.objects.create(**today, outcome="unavailable", error="HTTP 500", at=now)
         LLMCall.objects.create(**today, outcome="ok", at=now - timedelta(days=1))
-        found, ok = self.figures(), 'purpose="summary",outcome="ok"'
-        self.assertEqual(found[f"calls_total{{{ok}}}"], 1)
-        self.assertEqual(found[f"prompt_tokens_total{{{ok}}}"], 900)
-        self.assertEqual(found[f"completion_tokens_total{{{ok}}}"], 90)
-        self.assertEqual(found[f"cost_total{{{ok}}}"], 0.25)
-        self.assertEqual(found['failures_total{purpose="summary",outcome="unavailable"}'], 1)
-        self.assertNotIn(f"failures_total{{{ok}}}", found)
+        figures, ok = self.figures(), 'purpose="summary",outcome="ok"'
+        self.assertEqual(figures[f"calls_total{{{ok}}}"], 1)
+        self.assertEqual(figures[f"prompt_tokens_total{{{ok}}}"], 900)
+        self.assertEqual(figures[f"completion_tokens_total{{{ok}}}"], 90)
+        self.assertEqual(figures[f"cost_total{{{ok}}}"], 0.25)
+        self.assertEqual(figures['failures_total{purpose="summary",outcome="unavailable"}'], 1)
+        self.assertNotIn(f"failures_total{{{ok}}}", figures)
 
     def test_it_counts_prompts_that_were_given_memory_and_why_others_were_not(self) -> None:
         now = timezone.now()
@@ -214,9 +214,9 @@ class LogTest(Cast):
             self.assertIn("scripted.py", written.getvalue())
             self.assertNotIn(CANARY, written.getvalue())
         for page in ("healthz", "readyz", "metrics"):
-            said = self.client.get(f"/{page}").content.decode()
+            text = self.client.get(f"/{page}").content.decode()
             for word in (CANARY, "acme", "apollo", "Acme", "bob", "launch"):
-                self.assertNotIn(word, said)
+                self.assertNotIn(word, text)
 
     def test_the_development_server_logs_no_question(self) -> None:
         record = logging.LogRecord(
@@ -251,7 +251,7 @@ class LogTest(Cast):
 def test_the_form_of_the_log_is_a_setting(tmp_path: Path) -> None:
     speak = "import django; django.setup(); import logging; logging.getLogger('projects').info('output %s', 7)"
     env = {"DJANGO_SETTINGS_MODULE": "config.settings", **PRODUCTION}
-    said = {form: python("-c", speak, data=tmp_path, LOG_FORMAT=form, **env).stderr for form in ("line", "json", "xml")}
-    assert "INFO projects [-]: output 7" in said["line"]
-    assert json.loads(said["json"])["message"] == "output 7"
-    assert "LOG_FORMAT: “xml” is neither line nor json." in said["xml"]
+    logs = {form: python("-c", speak, data=tmp_path, LOG_FORMAT=form, **env).stderr for form in ("line", "json", "xml")}
+    assert "INFO projects [-]: output 7" in logs["line"]
+    assert json.loads(logs["json"])["message"] == "output 7"
+    assert "LOG_FORMAT: “xml” is neither line nor json." in logs["xml"]

@@ -138,6 +138,22 @@ def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
     assert names == {name for name in ours if not name.startswith("projects/templates/memorybank/")}
 
 
+def test_the_client_is_a_wheel_of_its_own_with_its_types(tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "installed"
+    shutil.copytree(
+        ROOT / "clients/python", source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
+    )
+    run([*PIP, "wheel", *OFFLINE, "--no-build-isolation", "--wheel-dir", "built", "."], source)
+    [built] = (source / "built").glob("*.whl")
+    run([*PIP, "install", *OFFLINE, "--target", str(target), str(built)], target.parent)
+    package = source / "src/memory_bank_client"
+    installed = {path.relative_to(target).as_posix() for path in files(target) if ".dist-info/" not in str(path)}
+    assert installed == {path.relative_to(package.parent).as_posix() for path in files(package)}
+    used = "import memory_bank_client as m; m.MemoryBank('http://x', 'mb_x').close(); print(m.__file__)"
+    assert Path(run([sys.executable, "-c", used], tmp_path, PYTHONPATH=str(target)).strip()).is_relative_to(target)
+    assert metadata.Distribution.at(next(target.glob("*.dist-info"))).metadata["Name"] == "memory-bank-client"
+
+
 @pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=in_ci), "editable"])
 def test_another_site_finds_every_template(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if kind == "wheel":
@@ -169,7 +185,7 @@ def not_installed() -> set[str]:
     core = set(distributions(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]))
     assert len(core) <= 25
     owners = metadata.packages_distributions()
-    return {name for name, found in owners.items() if not core & {canonicalize_name(owner) for owner in found}}
+    return {name for name, providers in owners.items() if not core & {canonicalize_name(owner) for owner in providers}}
 
 
 def test_the_page_on_embedding_works_as_it_stands_and_without_extras(

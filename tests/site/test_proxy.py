@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import PATIENCE, ROOT
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import PROJECTS, Gateway, free_port, gateway
 from tests.support.own_site import kill, wait_until
 from tests.support.requirements import needs_nginx
@@ -74,7 +74,9 @@ def proxied(programs: Gateway, folder: Path) -> Iterator[int]:
     (folder / "memorybank.conf").write_text(shipped, encoding="utf-8")
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder), encoding="utf-8")
     command = [nginx, "-p", str(folder), "-e", str(folder / "log"), "-c", str(folder / "nginx.conf")]
-    checked = subprocess.run([*command, "-t"], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    checked = subprocess.run(
+        [*command, "-t"], capture_output=True, text=True, timeout=PROCESS_TIMEOUT_SECONDS, check=False
+    )
     assert checked.returncode == 0, checked.stderr
     process = subprocess.Popen(command, start_new_session=True)
     try:
@@ -86,7 +88,7 @@ def proxied(programs: Gateway, folder: Path) -> Iterator[int]:
 
 def listens(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
+        socket.create_connection(("127.0.0.1", port), timeout=PROCESS_TIMEOUT_SECONDS).close()
     except ConnectionError:
         return False
     return True
@@ -96,7 +98,7 @@ def listens(port: int) -> bool:
 def requested(port: int, method: str, path: str, body: str | None = None, **headers: str) -> Iterator[HTTPResponse]:
     """One request by HTTPS, for the name of the site; what answers it, not yet read."""
     unverified = ssl._create_unverified_context()
-    with closing(HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=unverified)) as connection:
+    with closing(HTTPSConnection("127.0.0.1", port, timeout=PROCESS_TIMEOUT_SECONDS, context=unverified)) as connection:
         connection.request(method, path, body, {"Host": NAME, **headers})
         with connection.getresponse() as answer:
             yield answer
@@ -104,8 +106,8 @@ def requested(port: int, method: str, path: str, body: str | None = None, **head
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site"), **PRODUCTION) as found:
-        yield found
+    with gateway(tmp_path_factory.mktemp("site"), **PRODUCTION) as served_site:
+        yield served_site
 
 
 def test_it_passes_on_what_it_should_and_knows_of_https(programs: Gateway, tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_it_passes_on_what_it_should_and_knows_of_https(programs: Gateway, tmp_p
 
 def test_an_answer_comes_as_it_is_made_and_who_goes_away_ends_it(programs: Gateway, tmp_path: Path) -> None:
     upstream = programs.upstream
-    upstream.pace = PATIENCE  # the second piece never comes, so whoever waits for it waits for ever
+    upstream.pace = PROCESS_TIMEOUT_SECONDS  # the second piece never comes, so whoever waits for it waits for ever
     body = json.dumps({"model": "small", "stream": True, "messages": [{"role": "user", "content": "Slowly, please."}]})
     with proxied(programs, tmp_path / "nginx") as port:
         with requested(port, "POST", "/v1/chat/completions", body, **program(programs)) as answer:

@@ -40,3 +40,8 @@ def test_where_static_files_can_neither_be_found_nor_written_it_says_so_and_ends
     with site(tmp_path, DEBUG="false", SECRET_KEY="k" * 50, STATIC_ROOT=str(tmp_path / "file" / "static")) as made:
         ran = made.manage("serve", "--address", "127.0.0.1:1")
     assert (ran.code, "static files cannot be collected" in ran.err, ran.err.count("\n")) == (1, True, 1), ran.err
+
+
+def test_the_scripts_and_styles_of_all_pages_together_are_small() -> None:
+    files = [file for kind in ("js", "css") for file in (ROOT / "projects/static").rglob(f"*.{kind}")]
+    assert 0 < sum(file.stat().st_size for file in files) <= 60_000

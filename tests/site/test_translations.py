@@ -107,8 +107,8 @@ def bare(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(translations.ROOT).as_posix())
 def test_a_template_says_nothing_in_words_of_its_own(path: Path) -> None:
-    found = {piece.strip() for piece in bare(path) if re.search(r"[^\W\d_]{2}", piece)}
-    assert found - SAME - {"· Memory Bank", "/compact", "wide", "with-chats"} == set()
+    texts = {piece.strip() for piece in bare(path) if re.search(r"[^\W\d_]{2}", piece)}
+    assert texts - SAME - {"· Memory Bank", "/compact", "wide", "with-chats"} == set()
 
 
 def labelled() -> Iterator[tuple[str, Any]]:

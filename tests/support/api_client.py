@@ -1,4 +1,4 @@
-"""A program with an API key: the base class of tests of the API and of other addresses for programs."""
+"""The base class for tests of the API and other URLs that programs call with an API key."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ class ProgramCase(Cast):
         return self.client.generic(method, address, headers=headers, **more)
 
     def ask(self, method: str, path: str, body: Any = None, *, status: int = 200, **more: Any) -> Any:
-        """The JSON of a response, which must have this status."""
+        """Assert that the response has this status, and return its JSON."""
         answer = self.call(method, path, body, **more)
         self.assertEqual(answer.status_code, status, answer.content)
         return answer.json()

@@ -1,4 +1,4 @@
-"""The people of the tests. Alice owns tenant A, Bob is on her team, Vera may only read; Charlie must see nothing."""
+"""The users of the tests: Alice owns Acme, Bob is a member, Vera may only read; Charlie must not see its data."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ JSON = {"Accept": "application/json"}
 
 
 def scripted() -> ScriptedLLM:
-    """The chat model of :func:`with_chat_model`: it is given answers, and records the prompts."""
+    """The chat model of :func:`with_chat_model`, for queueing answers and reading the recorded prompts."""
     model = llm.get("chat")
     assert isinstance(model, ScriptedLLM)
     return model
@@ -40,7 +40,7 @@ without_models = override_settings(
 )
 
 
-@override_settings(STATIC_ROOT="")  # no static files are collected here, about which WhiteNoise would warn
+@override_settings(STATIC_ROOT="")  # WhiteNoise would warn, because tests collect no static files
 class Cast(TestCase):
     """Two tenants that must not see each other: Acme (Alice, Bob, Vera) and Globex (Charlie)."""
 
@@ -79,14 +79,17 @@ class Cast(TestCase):
     def project(cls, tenant: Tenant, slug: str) -> Project:
         return Project.objects.create(tenant=tenant, slug=slug, name=slug.title(), bank=Bank.objects.create())
 
-    def switch_on(self, project: Project) -> None:
+    @classmethod
+    def switch_on(cls, project: Project) -> None:
         services.enable(project.bank, actor="alice", disclosure_accepted=True, now=NOON)
 
-    def begin_chat(self, owner: User, project: Project) -> Chat:
+    @classmethod
+    def begin_chat(cls, owner: User, project: Project) -> Chat:
         return service.begin(project, owner).chat
 
-    def chat_url(self, chat: Chat, name: str = "chat", project: Project | None = None) -> str:
-        where = project or self.apollo
+    @classmethod
+    def chat_url(cls, chat: Chat, name: str = "chat", project: Project | None = None) -> str:
+        where = project or cls.apollo
         return reverse(name, args=[where.tenant.slug, where.slug, chat.key])
 
     def say(self, user: User, chat: Chat, message: Any, project: Project | None = None) -> Any:
@@ -95,7 +98,8 @@ class Cast(TestCase):
         body = json.dumps({"message": message})
         return self.client.post(self.chat_url(chat, project=project), body, "application/json", headers=JSON)
 
-    def remember(self, project: Project, author: str, text: str, chat_key: str = "told") -> None:
+    @classmethod
+    def remember(cls, project: Project, author: str, text: str, chat_key: str = "told") -> None:
         """Record an old turn and summarise it."""
         services.record(
             project.bank, chat_key=chat_key, author=author, question=text, answer="Noted.", created_at=NOON, now=NOON

@@ -1,4 +1,4 @@
-"""Run commands: in this process, which is fast, or in a new one, for the exit code and every byte of output."""
+"""Run commands in this process, which is fast, or in a new one, for the exit code and the complete output."""
 
 import json
 import os
@@ -13,9 +13,11 @@ from django.core.management import CommandError, call_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
-#: Beginnings of the site's environment variables. A new process inherits none of them from the test run.
+#: Prefixes of the site's environment variables. New processes inherit none of them from the test run.
 OURS = ("LLM_", "SUMMARY_LLM_", "MEMORYBANK_", "DATABASE_URL", "DATA_DIR", "CELERY_BROKER_URL", "DEBUG", "SECRET_KEY")
-PATIENCE = 900  # seconds; only to end tests that hang, however busy the machine
+PROCESS_TIMEOUT_SECONDS = 900  # seconds; long enough for busy machines, and ends tests that hang
+#: Seconds that a test waits for an element of a page in the browser before it fails.
+ELEMENT_TIMEOUT_SECONDS = 120
 NO_MODEL = dict.fromkeys(("LLM_BASE_URL", "LLM_API_KEY", "SUMMARY_LLM_BASE_URL", "SUMMARY_LLM_API_KEY"), "")
 
 
@@ -56,7 +58,7 @@ def shell(*args: object, data: Path, stdin: bytes | None = None, stderr: int = s
         stdin=None if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        timeout=PATIENCE,
+        timeout=PROCESS_TIMEOUT_SECONDS,
         check=False,
     )
     return Ran(done.returncode, done.stdout.decode(), (done.stderr or b"").decode())

@@ -1,4 +1,4 @@
-"""Run eight writers and two summarisers at once, a process each: tests.support.concurrent_writers PROJECT TURNS."""
+"""Run eight writer and two summariser processes at once: tests.support.concurrent_writers PROJECT TURNS."""
 
 import os
 import select
@@ -13,7 +13,7 @@ WRITERS, CHATS = 8, 3
 
 
 def write(path: str, writer: int, turns: int) -> None:
-    """Record ``turns`` turns, spread over chats that the other writers write in, too."""
+    """Record ``turns`` turns in the chats that all writers share."""
     from memorybank import services
     from projects.models import Project
 
@@ -36,7 +36,7 @@ def summarise(closed: int) -> None:
 
 
 def child(work: Callable[[], object]) -> int:
-    """Do the work in a new process, which exits with 1 if it fails; returns its id."""
+    """Do the work in a forked process, which exits with 1 if the work fails; return the process id."""
     if pid := os.fork():
         return pid
     code = 1
@@ -51,7 +51,7 @@ def child(work: Callable[[], object]) -> int:
 
 
 def main(path: str, turns: int) -> int:
-    """The number of processes that failed."""
+    """Run all processes and return the number of those that failed."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     reading, writing = os.pipe()

@@ -1,4 +1,4 @@
-"""A proxy of a database server: it forwards connections, refuses them, or never answers them."""
+"""A proxy for a database server that forwards connections, refuses them, or leaves them unanswered."""
 
 import socket
 import threading
@@ -20,7 +20,7 @@ class DatabaseProxy:
         self._open: list[socket.socket] = []
 
     def to(self, address: str) -> str:
-        """The address of a database of the server through this proxy."""
+        """The address of one of the server's databases, through this proxy."""
         parts = urlsplit(address)
         return urlunsplit(parts._replace(netloc=f"{parts.username}@127.0.0.1:{self.port}"))
 
@@ -32,20 +32,20 @@ class DatabaseProxy:
         self.refuse()
 
     def freeze(self) -> None:
-        """Accept and read, but never answer, on old and new connections."""
+        """Accept connections and read from them, but forward nothing, on old and new connections."""
         self._passing.clear()
 
     def refuse(self) -> None:
         """Close all connections and stop listening."""
         self._passing.set()
-        for each in (self._listener, *self._open):
+        for open_socket in (self._listener, *self._open):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+                open_socket.shutdown(socket.SHUT_RDWR)
+            open_socket.close()
         self._open.clear()
 
     def recover(self) -> None:
-        """Forward again, including the connections that were frozen."""
+        """Forward again, also on frozen connections."""
         if self._listener.fileno() < 0:
             self._listener = self._listening(self.port)
             threading.Thread(target=self._accept, args=[self._listener], daemon=True).start()
@@ -69,5 +69,5 @@ class DatabaseProxy:
             while data := source.recv(65536):
                 self._passing.wait()
                 target.sendall(data)
-        for each in (source, target):
-            each.close()
+        for end in (source, target):
+            end.close()

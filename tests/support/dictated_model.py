@@ -1,4 +1,4 @@
-"""A model that sends one word at a time at the test's command, so that a test can look at unfinished answers."""
+"""A model that sends a word only when the test calls ``say``, so that tests can look at unfinished answers."""
 
 import threading
 from typing import Any
@@ -11,7 +11,7 @@ ALL = 20
 
 
 class Dictated(OpenAIServer):
-    """Sends a word of its latest answer for each :meth:`say`, also an earlier one; ``asked`` is set by a request."""
+    """Sends the pieces of its latest answer that :meth:`say` allowed, even in advance; a request sets ``asked``."""
 
     def __init__(self) -> None:
         super().__init__(keep=1000)
@@ -21,7 +21,7 @@ class Dictated(OpenAIServer):
         self.begin()
 
     def begin(self) -> None:
-        """End the wait of earlier requests for another word."""
+        """Let earlier answers run to their end without :meth:`say`, and reset ``asked``."""
         self.mode, self._told, self._latest = "ok", threading.Semaphore(0), object()
         self.asked.clear()
 
@@ -35,5 +35,5 @@ class Dictated(OpenAIServer):
             pass
 
     def say(self, pieces: int) -> None:
-        """Send this many pieces."""
+        """Allow this many more pieces of the answer."""
         self._told.release(pieces)

@@ -1,4 +1,4 @@
-"""Functions that make banks, chats, outputs and entries. Time is passed in."""
+"""Functions that make banks, chats, outputs and entries. Callers pass the time."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +64,7 @@ def endpoint() -> LLMEndpoint:
 
 
 def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_facts: Any) -> Entry:
-    """A leaf of one new turn, with these facts, as a summary would write it."""
+    """Record a turn and add its leaf with these facts, as a summary would."""
     output = say(bank, chat, " ".join(texts), at=at)
     row = chat_of(bank, chat)
     Chat.objects.filter(pk=row.pk).update(
@@ -108,12 +108,12 @@ def add_facts(entry: Entry, texts: Sequence[str], *, position: int = 0, **more: 
 
 
 def run(now: datetime, **options: Any) -> services.RunReport:
-    """Do the work of beat and worker until nothing is due at ``now``."""
+    """Do the work of Celery beat and of a worker until nothing is due at ``now``."""
     return services.run(now=now, until_idle=True, **options)
 
 
 def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
-    """The stored block as a chat gets it, and its tokens."""
+    """The text of the stored block as in a chat's prompt, and its tokens."""
     block = services.prompt_memory(bank, **of_chat).block
     return block.text, block.tokens
 
@@ -130,7 +130,7 @@ def stored_text(bank: Bank) -> str:
 
 
 def cover(*banks: Bank) -> None:
-    """Summarise every turn of ``banks``, idle or not, so that it can be recalled; the chat idle longest first."""
+    """Summarise all turns of ``banks``, longest-idle chat first and even active chats, so that recall finds them."""
     chats = Chat.objects.filter(bank__in=banks, last_output_at__isnull=False).order_by("last_output_at", "pk")
     for chat in chats.select_related("bank"):
         services.summarise_now(chat.bank, chat_key=chat.key, now=chat.last_output_at)
@@ -138,14 +138,14 @@ def cover(*banks: Bank) -> None:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Roll back everything that is written within, so that the next case finds the same rows."""
+    """Roll back all writes of this ``with`` block, so that the next case finds the same rows."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
 
 
 def sound(*banks: Bank) -> bool:
-    """Assert that I1 to I3 hold; the message has the violations."""
+    """Assert that all invariants hold; the message lists the violations."""
     assert [violation for bank in banks for violation in services.check(Bank.objects.get(pk=bank.pk))] == []
     return True
 
@@ -153,17 +153,17 @@ def sound(*banks: Bank) -> bool:
 def day_of_leaves(bank: Bank, day: int, *, chats: int = 4, facts: int = 4) -> list[Entry]:
     """The leaves of a day, each with ``facts`` facts."""
     numbers = range(day * 100, day * 100 + chats * facts, facts)
-    at = MONDAY + day * DAY
-    return [add_leaf(bank, f"c{n}", [sentence(n + m) for m in range(facts)], at=at) for n in numbers]
+    time = MONDAY + day * DAY
+    return [add_leaf(bank, f"c{n}", [sentence(n + m) for m in range(facts)], at=time) for n in numbers]
 
 
 def digests(granularity: str = "day") -> list[Entry]:
-    """The digests of a rung, oldest first."""
+    """The digests of a granularity, oldest first."""
     return list(Entry.objects.filter(granularity=granularity).order_by("period_start"))
 
 
 def kept_by(digest: Entry) -> list[int]:
-    """The leaf facts that a digest keeps, in its order."""
+    """The ids of the leaf facts that a digest keeps unchanged, in its order."""
     return list(digest.kept_links.values_list("fact_id", flat=True))
 
 
@@ -186,7 +186,7 @@ def prompt_of(messages: Sequence[Message]) -> str:
 
 
 def refusing(word: str) -> Callable[[Sequence[Message]], str]:
-    """A model whose answers are useless if the prompt contains ``word``."""
+    """A model whose answers are unusable if the prompt contains ``word``."""
     return lambda messages: "Sorry, no." if word in prompt_of(messages) else note_taker(messages)
 
 
@@ -201,6 +201,6 @@ def meanwhile(act: Callable[[], object]) -> Callable[[Sequence[Message]], str]:
 
 
 def shown(model: ScriptedLLM, number: int) -> int:
-    """The number of note-taking calls whose prompt had the turn itself, and not only facts of it ([F1])."""
+    """The number of note-taking calls whose prompt contained the turn itself, not only facts from it ([F1])."""
     prompts = [prompt_of(call) for call in model.history if "is new talk" in call[0]["content"]]
     return sum(len(re.findall(rf"^\[\d+\].*{tag(number)}", prompt, re.M)) for prompt in prompts)

@@ -1,7 +1,7 @@
-"""What clients of a fault run were told, and a judge of what the database has of it, which uses no code of the product.
+"""The responses that clients got in a fault run, and checks of the database against them, without product code.
 
-Every text that is said contains a marker that no other text has. A marker that was acknowledged must be there once; one
-whose request failed, at most once; one that was erased, nowhere in any table.
+Every sent text contains a unique marker. The marker of an acknowledged text must be stored exactly once, that of a
+failed request at most once, and that of an erased text in no table.
 """
 
 import re
@@ -13,14 +13,14 @@ from typing import Any
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 MARKER = re.compile(r"mk-\d+-\d+-x")
-#: What a model says that lies.
+#: A number that the lying model invents.
 LIE = "77424242"
-#: What is derived from turns: nothing of a chat that is private for nobody may be there.
+#: Tables with data derived from turns: data of a private chat without readers must not be there.
 DERIVED = ("memorybank_fact", "memorybank_searchdocument", "memorybank_storedblock", "memorybank_blocklineversion")
 
 
 @dataclass
-class Said:
+class SentText:
     """One text that a client sent."""
 
     project: str
@@ -30,38 +30,38 @@ class Said:
 
 
 @dataclass
-class History:
-    """Of one fault run; clients in several threads write into it."""
+class FaultHistory:
+    """The history of one fault run; clients in several threads write to it."""
 
-    said: dict[str, Said] = field(default_factory=dict)
+    said: dict[str, SentText] = field(default_factory=dict)
     private: set[tuple[str, str]] = field(default_factory=set)
-    edits: dict[str, Said] = field(default_factory=dict)
+    edits: dict[str, SentText] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     lock: Lock = field(default_factory=Lock)
 
     def erase(self, project: str, chat: str) -> None:
-        """A client was told that the chat is erased."""
+        """Record that a client's request to erase the chat was acknowledged."""
         with self.lock:
             for text in (*self.said.values(), *self.edits.values()):
                 if (text.project, text.chat) == (project, chat):
                     text.erased = True
 
     def acknowledged_of(self, client: int) -> int:
-        """How many of a client's texts were acknowledged."""
+        """The number of a client's acknowledged texts."""
         with self.lock:
             return sum(text.acknowledged for marker, text in self.said.items() if marker.startswith(f"mk-{client}-"))
 
     def judge(self, ask: Ask) -> list[str]:
-        """Everything that is wrong; empty if nothing is."""
+        """All errors found in the database, through the SQL function ``ask``; empty if there are none."""
         return [*self._lost_or_doubled(ask), *self._resurrected(ask), *self._uncovered(ask), *self._leaked(ask)]
 
     def _lost_or_doubled(self, ask: Ask) -> Iterator[str]:
         questions = ask("SELECT question FROM memorybank_output")
-        found = Counter(marker for (question,) in questions for marker in set(MARKER.findall(question)))
+        counts = Counter(marker for (question,) in questions for marker in set(MARKER.findall(question)))
         for marker, text in self.said.items():
-            if found[marker] > 1:
-                yield f"{marker} is there {found[marker]} times"
-            if text.acknowledged and not text.erased and not found[marker]:
+            if counts[marker] > 1:
+                yield f"{marker} is there {counts[marker]} times"
+            if text.acknowledged and not text.erased and not counts[marker]:
                 yield f"{marker} of {text.chat} was acknowledged and is lost"
         edited = self._markers(ask, "memorybank_fact")
         for marker, text in self.edits.items():
@@ -77,7 +77,7 @@ class History:
                 yield f"{marker} was erased and is in {table}"
 
     def _uncovered(self, ask: Ask) -> Iterator[str]:
-        """Each answered turn of a chat that is remembered is in exactly one leaf."""
+        """Each answered turn of a non-private chat must be in exactly one leaf."""
         yield from (
             f"turn {pk} of chat {chat} is in {leaves} leaves"
             for pk, chat, leaves in ask(
@@ -99,13 +99,13 @@ class History:
         )
         for project, block in blocks:
             for marker in set(MARKER.findall(block)):
-                told = self.said.get(marker) or self.edits.get(marker)
-                if told and told.project != project:
-                    yield f"{marker} of {told.project} is in the block of {project}"
+                known_text = self.said.get(marker) or self.edits.get(marker)
+                if known_text and known_text.project != project:
+                    yield f"{marker} of {known_text.project} is in the block of {project}"
         if any(LIE in text for (text,) in ask("SELECT text FROM memorybank_fact")):
             yield "a number that a model invented is a fact"
 
     @staticmethod
     def _markers(ask: Ask, table: str) -> set[str]:
-        """The markers anywhere in a table."""
+        """All markers in any column of a table."""
         return {marker for (row,) in ask(f"SELECT t::text FROM {table} t") for marker in MARKER.findall(row)}

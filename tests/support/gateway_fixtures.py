@@ -1,4 +1,4 @@
-"""Fixtures of a served gateway, which all tests of a module share; imported by these modules."""
+"""Fixtures of a running gateway that all tests of a module share; the test modules import them."""
 
 from collections.abc import Iterator
 
@@ -11,17 +11,17 @@ from .upstream import obedient
 @pytest.fixture(scope="module")
 def site_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """A served site. One for each module, because starting it takes seconds."""
-    with gateway(tmp_path_factory.mktemp("gateway")) as found:
-        yield found
+    with gateway(tmp_path_factory.mktemp("gateway")) as served_site:
+        yield served_site
 
 
 @pytest.fixture
 def served(site_of_module: Gateway) -> Iterator[Gateway]:
-    """The module's gateway with a reset upstream, and without clients of other tests."""
+    """The module's gateway with its upstream reset; closes the test's clients at the end."""
     upstream = site_of_module.upstream
     upstream.answer, upstream.status, upstream.usage = obedient, 200, True
     upstream.delay, upstream.pace, upstream.break_after = 0.0, 0.0, 0
-    upstream.headers, upstream.error = {"x-request-id": "req_upstream"}, "The upstream says no."
+    upstream.headers, upstream.error = {"x-request-id": "req_upstream"}, "The upstream refuses."
     upstream.seen.clear()
     yield site_of_module
     while site_of_module.clients:

@@ -1,4 +1,4 @@
-"""The site under uvicorn with our own upstream, for tests of the gateway over HTTP."""
+"""The site served by uvicorn with a fake upstream, for tests of the gateway over HTTP."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from .commands import PATIENCE
+from .commands import PROCESS_TIMEOUT_SECONDS
 from .database_proxy import DatabaseProxy
 from .own_site import Site, site
-from .upstream import Upstream, wait_until
+from .upstream import LocalUpstream, wait_until
 
 Client = TypeVar("Client")
 
@@ -35,7 +35,7 @@ for path in {PROJECTS}:
     services.enable(project.bank, actor="setup", disclosure_accepted=True)
     print(path, keys.issue(project, "desk", ["read", "write"], actor="setup", now=timezone.now())[1])
 """
-#: No background work: tests summarise turns themselves. And long time limits, for busy machines.
+#: Settings without background work, because tests summarise turns themselves, and with long limits for busy machines.
 AT_ONCE = {
     "MEMORYBANK_BLOCK_KEEP_MINUTES": "1000",
     "API_REQUESTS_PER_MINUTE": "0",
@@ -45,10 +45,10 @@ AT_ONCE = {
 
 @dataclass
 class Gateway:
-    """The address of a served gateway, its upstream, and a key of each project."""
+    """A running gateway: its address, its upstream, and an API key of each project."""
 
     address: str
-    upstream: Upstream
+    upstream: LocalUpstream
     site: Site
     keys: dict[str, str]
     server: subprocess.Popen[bytes]
@@ -56,11 +56,11 @@ class Gateway:
 
     @property
     def base_url(self) -> str:
-        """The base URL for clients of OpenAI's protocol; those of Anthropic's take ``address``."""
+        """The base URL for OpenAI clients; Anthropic clients use ``address``."""
         return f"{self.address}/v1"
 
     def use(self, client: Client) -> Client:
-        """Have the client closed with its test: if it were garbage-collected, its socket might be collected first."""
+        """Close the client at the end of the test: the garbage collector might collect its socket first."""
         self.clients.append(client)
         return client
 
@@ -69,7 +69,7 @@ class Gateway:
         return self.keys[project]
 
     def summarise(self, project: str = "acme/apollo") -> None:
-        """Summarise the chats of a project, idle or not."""
+        """Summarise all chats of a project, also chats that are not idle."""
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
         done = self.site.call("run_memory", "--project", project, "--until-idle", "--now", later)
         assert done.code == 0, done.err
@@ -82,8 +82,8 @@ class Gateway:
             f" JOIN projects_tenant t ON t.id = p.tenant_id WHERE t.slug || '/' || p.slug = '{project}' ORDER BY o.id"
         )
         names = ("question", "answer", "status", "author", "messages", "chat", "error")
-        found = [dict(zip(names, row, strict=True)) for row in rows]
-        return [{**item, "messages": _json(item["messages"])} for item in found]
+        turns = [dict(zip(names, row, strict=True)) for row in rows]
+        return [{**item, "messages": _json(item["messages"])} for item in turns]
 
     def calls(self) -> list[dict[str, Any]]:
         """The calls in the ledger, in order."""
@@ -92,12 +92,13 @@ class Gateway:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def post(self, path: str, body: Any, *, method: str = "", **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """Send a POST request with the standard library's client."""
+        """Send a request (POST by default) to a path or a whole address; return the status, headers and body."""
         fields = {"Content-Type": "application/json", "Authorization": f"Bearer {self.key()}", **headers}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.address}{path}", data, fields, method=method or None)
+        address = path if path.startswith("http") else f"{self.address}{path}"
+        request = urllib.request.Request(address, data, fields, method=method or None)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=PROCESS_TIMEOUT_SECONDS) as answer:
                 return answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.read()
         except urllib.error.HTTPError as error:
             with error:
@@ -108,8 +109,16 @@ class Gateway:
         self.server = _start(self.site, urlsplit(self.address).port or 0)
         wait_until(lambda: _answers(self.address), "there")
 
+    def second(self) -> str:
+        """Start another server process on the same database; return its address."""
+        port = free_port()
+        _start(self.site, port)
+        address = f"http://127.0.0.1:{port}"
+        wait_until(lambda: _answers(address), f"there: {self.site.output()}")
+        return address
+
     def stop(self) -> None:
-        """Terminate the server, as systemd does."""
+        """Send SIGTERM to the server, as systemd does."""
         os.killpg(self.server.pid, signal.SIGTERM)
 
 
@@ -119,28 +128,28 @@ def _json(value: Any) -> Any:
 
 def free_port() -> int:
     """A port on which nothing listens now."""
-    with socket.socket() as each:
-        each.bind(("127.0.0.1", 0))
-        return int(each.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @contextmanager
 def gateway(data: Path, *, postgres: str = "", through: DatabaseProxy | None = None, **env: str) -> Iterator[Gateway]:
-    """A site of three projects with memory switched on, each with a key, and our own upstream.
+    """Serve a site with a fake upstream and three projects, each with memory switched on and an API key.
 
-    Only the server connects to the database ``through`` the proxy.
+    With ``through``, the server connects to the database through this proxy; this process connects directly.
     """
     port = free_port()
-    with Upstream() as upstream:
+    with LocalUpstream() as upstream:
         addresses = {"GATEWAY_OPENAI_BASE_URL": upstream.base_url, "GATEWAY_ANTHROPIC_BASE_URL": upstream.anthropic_url}
         keys = {"GATEWAY_OPENAI_API_KEY": "sk-upstream", "GATEWAY_ANTHROPIC_API_KEY": "sk-ant-upstream"}
         with site(data, postgres=postgres, **{"DEBUG": "true", **AT_ONCE, **addresses, **keys, **env}) as made:
             given = _projects(made)
             reached = {"DATABASE_URL": through.to(made.database_url)} if through else {}
             server = _start(made, port, **reached)
-            found = Gateway(f"http://127.0.0.1:{port}", upstream, made, given, server)
-            wait_until(lambda: _answers(found.address), f"there: {made.output()}")
-            yield found
+            served_site = Gateway(f"http://127.0.0.1:{port}", upstream, made, given, server)
+            wait_until(lambda: _answers(served_site.address), f"there: {made.output()}")
+            yield served_site
 
 
 def _start(made: Site, port: int, **env: str) -> subprocess.Popen[bytes]:
@@ -159,7 +168,7 @@ def _answers(address: str) -> bool:
     try:
         with urllib.request.urlopen(f"{address}/healthz", timeout=5) as answer:
             return bool(answer.status == 200)
-    except urllib.error.HTTPError:  # it does, though not to this name
+    except urllib.error.HTTPError:  # the server answers, but rejects this host name
         return True
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""A turn as the gateway reads it from a request, in this thread and on the test's own database connection."""
+"""Read a turn from a request as the gateway does, but in this thread and on the test's database connection."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,12 @@ from django.utils.datastructures import CaseInsensitiveMapping
 
 from projects.gateway.memory_injection import GatewayTurn, inject_memory, read_turn
 from projects.gateway.requests import Route
-from projects.tenancy import authentication
+from projects.models import APIKey
 
 
-def turn_of(secret: str, route: Route, body: dict[str, Any], headers: Mapping[str, str] = {}) -> GatewayTurn:
-    """The turn of a request with this key, with its memory."""
-    now = timezone.now()
-    key = authentication.find(authentication.digest_of(secret), now)
-    assert key, "a valid key"
-    turn = read_turn(key, route.protocol, body, CaseInsensitiveMapping(headers), now)
+def turn_of(key: APIKey, route: Route, body: dict[str, Any], headers: Mapping[str, str] = {}) -> GatewayTurn:
+    """The turn of a request with this API key, including its memory."""
+    turn = read_turn(key, route.protocol, body, CaseInsensitiveMapping(headers), timezone.now())
     assert turn, "a turn of a chat"
     injected = inject_memory(turn, route.protocol, body).turn
     assert injected

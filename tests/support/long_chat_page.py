@@ -1,4 +1,4 @@
-"""A chat of many tokens, and compacting it by the form of the chat page, without JavaScript."""
+"""A test case with a long chat, which is compacted through the chat page's form, without JavaScript."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,15 +12,19 @@ GOOD = "- goal: reading logs\n- next: read the log of shard 7"
 
 
 class LongChat(Cast):
-    """A test case with a long chat of Alice's."""
+    """Alice has a long chat and is logged in."""
 
     tokens = 6_000
 
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.chat = cls.begin_chat(cls.alice, cls.apollo)
+        turns = long_chats.turns(cls.tokens, chat=cls.chat.key, author="alice")
+        services.record_many(cls.apollo.bank, turns, now=NOON + timedelta(days=9))
+
     def setUp(self) -> None:
         super().setUp()
-        self.chat = self.begin_chat(self.alice, self.apollo)
-        said = long_chats.turns(self.tokens, chat=self.chat.key, author="alice")
-        services.record_many(self.apollo.bank, said, now=NOON + timedelta(days=9))
         self.client.force_login(self.alice)
 
     def page(self, **query: Any) -> str:
@@ -30,7 +34,7 @@ class LongChat(Cast):
         return self.chat.outputs.count()
 
     def compact(self, message: str = "/compact") -> Checkpoint:
-        """Compact by the form, which waits until it is done."""
+        """Compact the chat through the form; the request returns when the compaction is finished."""
         done = self.client.post(self.chat_url(self.chat), {"message": message})
         self.assertEqual(done.status_code, 302, done.content)
         return self.chat.checkpoints.latest("pk")

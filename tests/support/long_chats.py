@@ -1,7 +1,7 @@
 """A long chat with known facts, and a model that takes notes and answers only from its prompt.
 
-It takes notes of what is marked as a goal, a decision and so on, and answers with the sentence of its prompt that
-shares most words with the question: what is not in the prompt it cannot say.
+The model notes sentences that are marked as a goal, a decision and so on. It answers with the sentence of its prompt
+that shares most words with the question, so it cannot answer from anything else.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 from memorybank.services import NewOutput
 from tests.support.factories import MONDAY
 
-#: Facts that are stated once, early, and asked for after compaction: section, sentence, question, expected answer.
+#: Facts that the first half of the chat states once: section, sentence, question after compaction, expected answer.
 PLANTED = (
     ("goal", "The goal is to move the billing service of Northwind to Postgres 16 without downtime.",
      "What is the goal for the billing service of Northwind?", "Postgres 16"),
@@ -29,7 +29,7 @@ PLANTED = (
     ("next", "Next we switch the read replicas to port 6544 and rerun the smoke test.",
      "To which port are the read replicas switched next?", "6544"),
 )  # fmt: skip
-#: The last turns, which compaction keeps unchanged.
+#: The answer of the last turn, which compaction keeps unchanged.
 LAST = "The smoke test on port 6544 passed at noon, and ticket BILL-902 is closed."
 
 _SIGNS = {
@@ -45,7 +45,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 def turns(tokens: int, *, chat: str = "long", author: str = "Priya", at: datetime = MONDAY) -> list[NewOutput]:
-    """About ``tokens`` tokens of turns: the planted facts are in the first half, tool output everywhere."""
+    """Turns with about ``tokens`` tokens. The planted facts are in the first half; each turn has tool output."""
     count = max(20, tokens // 300)
     planted = {2 + number * (count // 2) // len(PLANTED): said[1] for number, said in enumerate(PLANTED)}
     made = []
@@ -79,7 +79,7 @@ def model(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def notes(prompt: str) -> str:
-    """Keep the notes in the prompt, and note the marked sentences of turns."""
+    """The notes in the prompt, and a note for each marked sentence of its turns."""
     shown = dict(_FENCE.findall(prompt))
     body = shown.get("data", "")
     known = [
@@ -99,7 +99,7 @@ def _marked(body: str) -> Iterator[str]:
 
 
 def best_sentence(messages: Sequence[dict[str, Any]]) -> str:
-    """The sentence before the last question that shares most words with it."""
+    """The sentence of the prompt that shares most words with the last question."""
     asked, _, beside = str(messages[-1]["content"]).partition("\n\n")  # recalled notes follow the question
     question, before = _words(asked), [*(str(message["content"]) for message in messages[:-1]), beside]
     texts = [sentence for text in before for sentence in _SENTENCE.split(text) if sentence.strip()]

@@ -1,7 +1,7 @@
-"""A real local OpenAI-compatible server for tests and benchmarks: python -m tests.support.openai_server --port 9999.
+"""A local OpenAI-compatible server for tests and benchmarks: python -m tests.support.openai_server --port 9999.
 
 In mode "ok" it summarises like an obedient small model: at most 12 lines ``- fact: … [n]``, taken
-from the numbered items of the last user message. Other modes fail in the ways endpoints fail.
+from the numbered items of the last user message. Other modes simulate failures of endpoints.
 """
 
 import argparse
@@ -42,14 +42,14 @@ def answer(messages: list[dict[str, Any]]) -> str:
 
 
 def numbered(text: str) -> list[tuple[str, str]]:
-    """The items ``[1] …``, ``[F1] …`` that start lines; each goes on until the next number."""
+    """The items that begin with ``[1] …`` or ``[F1] …`` at the start of a line; each ends at the next label."""
     starts = list(_ITEM.finditer(text))
     ends = [*(match.start() for match in starts[1:]), len(text)]
     return [(match[1], text[match.end() : end].strip()) for match, end in zip(starts, ends, strict=False)]
 
 
 def first_sentence(text: str) -> str:
-    """Up to 20 words of the first sentence that has any."""
+    """Up to MAX_WORDS words of the first sentence with a letter or digit."""
     sentences = (part.strip() for part in _SENTENCE_END.split(text))
     first = next((part for part in sentences if any(map(str.isalnum, part))), "")
     return " ".join(first.split()[:MAX_WORDS])
@@ -68,10 +68,10 @@ def embedding(text: str) -> list[float]:
 class OpenAIServer:
     """Listens on 127.0.0.1; ``mode``, ``delay`` (seconds), ``retry_after`` and ``answer`` may change at any time.
 
-    A streamed answer comes word by word with ``pace`` seconds before each; in the modes "break-off" and "mid-error" it
-    ends after half of them, in silence or with an error.
+    Streamed answers are sent word by word, each after ``pace`` seconds. In mode "break-off" the stream ends after half
+    of the words; in mode "mid-error" it sends an error then.
 
-    With a ``context`` (tokens, about) it refuses what is longer, as endpoints do.
+    With ``context`` (approximate tokens), longer prompts are rejected, as endpoints do.
 
     ``calls`` counts requests for answers and embeddings; ``requests`` keeps the last bodies.
     """
@@ -94,7 +94,7 @@ class OpenAIServer:
 
     @property
     def base_url(self) -> str:
-        """What an OpenAI client takes as its base URL."""
+        """The base URL for OpenAI clients."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def __enter__(self) -> Self:
@@ -115,7 +115,7 @@ class OpenAIServer:
         self.stopping.wait(self.pace)
 
     def record(self, body: dict[str, Any], key: str) -> None:
-        """Count one call."""
+        """Count a call, and keep its body and API key."""
         with self._lock:
             self.calls += 1
             self.requests.append(body)
@@ -129,7 +129,7 @@ class _Server(ThreadingHTTPServer):
     owner: OpenAIServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that gave up, as in tests of time-outs."""
+        """Ignore clients that disconnected, as in tests of time-outs."""
 
 
 class _Handler(BaseHTTPRequestHandler):

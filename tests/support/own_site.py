@@ -1,4 +1,4 @@
-"""A whole site for one test: its own database, data directory, environment and processes, all removed afterwards."""
+"""A complete site for one test: its own database, data directory, environment and processes; cleaned up at the end."""
 
 import atexit
 import os
@@ -34,7 +34,7 @@ from django.db import connections
 from django.test import override_settings
 
 from . import prepared
-from .commands import NO_MODEL, OURS, PATIENCE, ROOT, Ran, run
+from .commands import NO_MODEL, OURS, PROCESS_TIMEOUT_SECONDS, ROOT, Ran, run
 
 #: Allows a test to use a database other than the test database. Set at the start of the run.
 unblocked: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -42,10 +42,10 @@ unblocked: Callable[[], AbstractContextManager[None]] = nullcontext
 
 @dataclass
 class Site:
-    """Runs commands and workers on one database. ``env`` are further environment variables of its processes.
+    """Runs commands and workers on one database. ``env`` holds further environment variables for its processes.
 
-    ``manage`` starts a process, which takes a second of CPU time. ``call`` runs the same in this process: for preparing
-    a test and checking its result.
+    ``manage`` runs a command in a new process, which takes a second of CPU time. ``call`` runs it in this process, for
+    preparing a test and checking its result.
     """
 
     data: Path
@@ -54,7 +54,7 @@ class Site:
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def manage(self, *args: object, stdin: str | None = None, **env: str) -> Ran:
-        """Run a command to its end."""
+        """Run a command in a new process and wait for it."""
         done = subprocess.run(
             [sys.executable, "manage.py", *map(str, args)],
             cwd=ROOT,
@@ -63,13 +63,13 @@ class Site:
             stdin=None if stdin is not None else subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=PROCESS_TIMEOUT_SECONDS,
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def call(self, *args: object, stdin: str = "") -> Ran:
-        """Run a command to its end in this process, with the site's settings and on its database."""
+        """Run a command in this process, with the site's settings and on its database."""
         with (
             self._entered(),
             tempfile.TemporaryFile("w+", encoding="utf-8") as lines,
@@ -103,7 +103,7 @@ class Site:
         return (self.data / "output").read_text(errors="replace")
 
     def stop(self) -> None:
-        """End every process that was started."""
+        """Kill all processes that :meth:`start` started."""
         for process in self.processes:
             kill(process)
 
@@ -112,7 +112,7 @@ class Site:
         if self.database_url:
             with psycopg.connect(self.database_url) as connection:
                 return connection.execute(query).fetchall()  # type: ignore[call-overload]
-        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file:
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PROCESS_TIMEOUT_SECONDS)) as file:
             return file.execute(query).fetchall()
 
     def tell(self, statement: str) -> None:
@@ -121,7 +121,7 @@ class Site:
             with psycopg.connect(self.database_url) as connection:
                 connection.execute(statement)  # type: ignore[call-overload]
             return
-        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PATIENCE)) as file, file:
+        with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PROCESS_TIMEOUT_SECONDS)) as file, file:
             file.execute(statement)
 
     def settings(self) -> dict[str, Any]:
@@ -131,9 +131,9 @@ class Site:
 
     @contextmanager
     def _entered(self) -> Iterator[None]:
-        """Use the site's database, secret key, password hashers and memory settings in this process."""
+        """Use the site's database, secret keys, password hashers and memory settings in this process."""
         ours = self.settings()
-        changed = {name: ours[name] for name in ("SECRET_KEY", "MEMORYBANK")}
+        changed = {name: ours[name] for name in ("SECRET_KEY", "SECRET_KEY_FALLBACKS", "MEMORYBANK")}
         changed["PASSWORD_HASHERS"] = global_settings.PASSWORD_HASHERS
         databases, before = connections.configure_settings(ours["DATABASES"]), connections["default"]
         with (
@@ -163,16 +163,16 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_until(condition: Callable[[], object], what: str, site: Site) -> None:
-    """Poll every tenth of a second; fail with the output of the processes."""
-    deadline = time.monotonic() + PATIENCE
+    """Poll every tenth of a second; after PATIENCE seconds, fail with the output of the site's processes."""
+    deadline = time.monotonic() + PROCESS_TIMEOUT_SECONDS
     while not condition():
-        assert time.monotonic() < deadline, f"in {PATIENCE} s not {what}:\n{site.output()[-3000:]}"
+        assert time.monotonic() < deadline, f"in {PROCESS_TIMEOUT_SECONDS} s not {what}:\n{site.output()[-3000:]}"
         time.sleep(0.1)
 
 
 @contextmanager
 def site(data: Path, *, postgres: str = "", migrated: bool = True, **env: str) -> Iterator[Site]:
-    """A site, on SQLite in ``data`` or on a new database of the server at ``postgres``; empty if not ``migrated``."""
+    """A site on SQLite in ``data``, or on a new database of the server ``postgres``; no tables unless ``migrated``."""
     with _database(postgres, migrated=migrated) as address:
         made = Site(data, env, address)
         try:
@@ -194,7 +194,7 @@ def _database(server: str, *, migrated: bool) -> Iterator[str]:
 
 @contextmanager
 def _created(server: str, template: str = "") -> Iterator[str]:
-    """A new database, empty or a copy of ``template``, until the end of the block."""
+    """Create a database, empty or as a copy of ``template``, and drop it at the end of the ``with`` block."""
     name = f"memorybank_test_{uuid4().hex[:12]}"
     source = f" TEMPLATE {template}" if template else ""
     with psycopg.connect(server, autocommit=True) as connection:
@@ -206,14 +206,14 @@ def _created(server: str, template: str = "") -> Iterator[str]:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[call-overload]
 
 
-#: Deletes the template when the test run, or the process, ends.
+#: Drops the template databases at the end of the test run or of the process.
 templates = ExitStack()
 atexit.register(templates.close)
 
 
 @cache
 def _migrated_template(server: str) -> str:
-    """The name of a migrated database, made once in each process: copying it is faster than migrating."""
+    """The name of a migrated database, created once per process, because copying it is faster than migrating."""
     address = templates.enter_context(_created(server))
     with tempfile.TemporaryDirectory() as data:
         migrated = Site(Path(data), {}, address).manage("migrate", "--verbosity", "0")

@@ -1,4 +1,4 @@
-"""What many tests begin with, made once a run, whatever process asks first: a migrated database, the demo's data."""
+"""Shared test data: a migrated database and the demo's data, made once per run by the first process that needs it."""
 
 import atexit
 import fcntl
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from .commands import Ran, shell
 
-#: Where it is kept; all processes of one run share it. Set as the run begins. Who makes sites outside of one, as the
-#: benchmarks do, gets a fresh folder, which goes as the process ends.
+#: The folder of the data, which all processes of a test run share. Set at the start of the run. Outside a test run, as
+#: in benchmarks, a temporary folder is used and deleted at the end of the process.
 folder: Path | None = None
 
 
 def migrated(data: Path) -> None:
-    """Fill the data directory ``data`` with an empty database that has every table."""
+    """Fill the data directory ``data`` with a migrated, empty database."""
     _copied("migrated", _migrate, data)
 
 
 def demo(data: Path) -> str:
-    """Fill ``data`` with what ``demo --no-serve --print-block --extractive`` makes; what it printed."""
+    """Fill ``data`` with the result of ``demo --no-serve --print-block --extractive``; return the command's output."""
     _copied("demo", _replay, data)
     return (data / "printed").read_text()
 

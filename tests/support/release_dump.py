@@ -1,11 +1,12 @@
-"""python -m tests.support.release_dump: a small site's database as SQL, on SQLite and on PostgreSQL, for a release.
+"""python -m tests.support.release_dump: dump a small site's database as SQL, for SQLite and PostgreSQL, for a release.
 
-Run it when a release is made, with its number, and commit what it writes: from then on a test loads the newest dump and
-migrates it to the newest tables. Until 0.1.0 is released its dump is made again whenever 0001 is.
+Run it for each release, with the release number, and commit the dumps: a test then loads the newest dump and migrates
+it to the current tables. Until 0.1.0 is released, its dump is written again whenever the migration 0001 changes.
 """
 
 import argparse
 import json
+import os
 import sqlite3
 import subprocess
 import tempfile
@@ -13,26 +14,28 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import django
+
 from tests.support.own_site import Site, site
 from tests.support.requirements import needs_postgres
 
 DUMPS = Path(__file__).parent.parent / "site/releases"
-#: Audit logs are sealed with it, so the site that loads a dump needs the same.
+#: Audit logs are sealed with this key, so the site that loads a dump needs the same key.
 SECRET_KEY = "the key of the release dumps"
 PROJECT, LATER = "acme/apollo", "2026-03-04T09:00:00Z"
-#: What the site remembers of one chat, and what is recalled from it.
+#: The question of the first turn, which the site must remember and recall.
 SAID = "We chose Postgres 16 for billing, and Priya owns it."
 TURNS = [
     {"chat": "c1", "user": "priya", "question": SAID, "answer": "Noted.", "id": "1"},
     {"chat": "c1", "user": "tom", "question": "The nightly export goes to Bremen.", "answer": "Noted.", "id": "2"},
     {"chat": "c2", "user": "tom", "question": "Who answers this?", "answer": "", "status": "pending", "id": "3"},
 ]
-#: Parts of pg_dump's output that are no SQL or that not every server knows.
+#: Prefixes of lines of pg_dump's output that are not SQL or that some servers do not support.
 UNWANTED = ("--", "\\", "SET ")
 
 
 def fill(made: Site) -> None:
-    """Turns that are remembered, one that waits for its answer, and one that is erased."""
+    """Add remembered turns, a turn without an answer, and an erased turn."""
     common = {"tenant": "acme", "project": "apollo", "created_at": "2026-03-02T09:00:00Z"}
     erased = {"chat": "c3", "user": "marta", "question": "The crane is orange.", "answer": "Noted.", "id": "4"}
     lines = "".join(json.dumps({**common, **turn}) + "\n" for turn in [*TURNS, erased])
@@ -42,12 +45,12 @@ def fill(made: Site) -> None:
         ("forget_memory", PROJECT, "--chat", "c3"),
         ("check_memory",),
     ):
-        done = made.manage(*command, stdin=lines if command[0] == "import_chats" else None)
+        done = made.call(*command, stdin=lines if command[0] == "import_chats" else "")
         assert done.code == 0, done.err
 
 
 def sqlite_dump(file: Path) -> Iterator[str]:
-    """The statements that make a SQLite database again. Its full-text index is built anew of the documents."""
+    """The statements that recreate a SQLite database; the full-text index is rebuilt from the documents."""
     with closing(sqlite3.connect(file)) as connection:
         master = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
         known = [
@@ -70,14 +73,14 @@ def sqlite_dump(file: Path) -> Iterator[str]:
 
 
 def postgresql_dump(address: str) -> Iterator[str]:
-    """The statements that make a PostgreSQL database again."""
+    """The statements that recreate a PostgreSQL database."""
     command = ["pg_dump", "--no-owner", "--no-privileges", "--inserts", address]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     yield from (line for line in done.stdout.splitlines() if line and not line.startswith(UNWANTED))
 
 
 def write(release: str) -> None:
-    """Both dumps of a release."""
+    """Write the dumps of a release for SQLite and PostgreSQL."""
     DUMPS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as data:
         with site(Path(data) / "sqlite", SECRET_KEY=SECRET_KEY) as made:
@@ -94,6 +97,8 @@ def _write(name: str, statements: Iterator[str]) -> None:
 
 
 if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    django.setup()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("release", help="such as 0.1.0")
     write(parser.parse_args().release)

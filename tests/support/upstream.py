@@ -1,6 +1,6 @@
-"""An upstream that speaks the wire protocols of OpenAI and Anthropic: python -m tests.support.upstream --port 9.
+"""A fake upstream with the wire protocols of OpenAI and Anthropic: python -m tests.support.upstream --port 9.
 
-It answers as configured, with the configured delays, breaks off, fails, and counts the clients that disconnect.
+Answers, delays, cut connections and errors are configurable. It counts the clients that disconnect early.
 """
 
 import argparse
@@ -14,19 +14,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from .commands import PATIENCE
-from .upstream_events import STREAMS, WHOLE, Said, error_event
+from .commands import PROCESS_TIMEOUT_SECONDS
+from .stored_responses import StoredResponses
+from .upstream_events import STREAMS, WHOLE, ModelAnswer, error_event
 
 Body = dict[str, Any]
 
 
 @dataclass
 class Seen:
-    """A request as it arrived."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
     raw: bytes
+    method: str = "POST"
 
     @property
     def body(self) -> Body:
@@ -47,14 +49,14 @@ def last_words(body: Body) -> str:
     return messages if isinstance(messages, str) else spoken(messages[-1].get("content")) if messages else ""
 
 
-def obedient(body: Body) -> Said:
-    """Call the first tool that is offered, once; otherwise repeat the question."""
+def obedient(body: Body) -> ModelAnswer:
+    """Call the first offered tool; without tools or after a tool's result, answer with text."""
     messages = body.get("messages") or body.get("input")
     after_tool = isinstance(messages, list) and _is_result(messages[-1])
     if body.get("tools") and not after_tool:
         tool = body["tools"][0]
-        return Said("", (tool.get("name") or tool["function"]["name"], '{"city": "Paris"}'))
-    return Said("The tool has spoken." if after_tool else f"You said: {last_words(body)[:200]}")
+        return ModelAnswer("", (tool.get("name") or tool["function"]["name"], '{"city": "Paris"}'))
+    return ModelAnswer("The tool has spoken." if after_tool else f"You said: {last_words(body)[:200]}")
 
 
 def _is_result(message: Body) -> bool:
@@ -64,29 +66,30 @@ def _is_result(message: Body) -> bool:
 
 
 @dataclass
-class Upstream:
-    """Listens on 127.0.0.1. All but the port may change at any time."""
+class LocalUpstream:
+    """Listens on 127.0.0.1. All attributes except ``port`` may change at any time."""
 
     port: int = 0
-    answer: Callable[[Body], Said] = obedient
+    answer: Callable[[Body], ModelAnswer] = obedient
     status: int = 200
     delay: float = 0.0  # seconds before the first byte
     pace: float = 0.0  # seconds between events
-    break_after: int = 0  # events, after which the connection is cut
+    break_after: int = 0  # number of events after which the connection is cut; 0 for never
     usage: bool = True
     headers: dict[str, str] = field(default_factory=dict)  # sent with every answer
-    error: str = "The upstream says no."
+    error: str = "The upstream refuses."
     seen: deque[Seen] = field(default_factory=lambda: deque(maxlen=1000))
-    gone: int = 0  # clients that went away before their answer was whole
+    stored: StoredResponses = field(default_factory=StoredResponses)
+    gone: int = 0  # number of clients that disconnected before their answer was complete
 
     @property
     def base_url(self) -> str:
-        """The base URL for clients of OpenAI's protocol."""
+        """The base URL for OpenAI clients."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def anthropic_url(self) -> str:
-        """The base URL for clients of Anthropic's protocol."""
+        """The base URL for Anthropic clients."""
         return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
@@ -110,7 +113,7 @@ class Upstream:
         self._loop.close()
 
     async def serve(self) -> asyncio.Server:
-        """Listen; from then on the port is known."""
+        """Start to listen, and set ``port`` to the actual port."""
         server = await asyncio.start_server(self._client, "127.0.0.1", self.port, backlog=1024)
         self.port = server.sockets[0].getsockname()[1]
         return server
@@ -126,7 +129,7 @@ class Upstream:
             writer.close()
 
     async def _answer(self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        leaving = asyncio.ensure_future(reader.read(1))  # nobody sends a second request before the answer
+        leaving = asyncio.ensure_future(reader.read(1))  # clients send no second request before the answer
         answering = asyncio.ensure_future(self._send(seen, writer))
         done, _ = await asyncio.wait({leaving, answering}, return_when=asyncio.FIRST_COMPLETED)
         if answering not in done:
@@ -143,19 +146,36 @@ class Upstream:
         path = seen.path.partition("?")[0]
         if self.status != 200:
             self._write(writer, self.status, {"error": {"type": "test_error", "message": self.error, "code": "x1"}})
+        elif known := self.stored.answer(seen.method, path, seen.raw):
+            self._write(writer, *known)
         elif path in STREAMS and seen.body.get("stream"):
             await self._stream(path, seen.body, writer)
+        elif path == "/v1/responses":
+            self._write(writer, 200, self._respond(seen.body, self.answer(seen.body), self.stored.number()))
         elif path in WHOLE:
-            self._write(writer, 200, WHOLE[path](seen.body, self.answer(seen.body) if path in STREAMS else Said("")))
+            self._write(
+                writer, 200, WHOLE[path](seen.body, self.answer(seen.body) if path in STREAMS else ModelAnswer(""))
+            )
         else:
             self._write(writer, 404, {"error": {"type": "not_found", "message": f"no {path}"}})
         await writer.drain()
+
+    def _respond(self, body: Body, said: ModelAnswer, number: int) -> Body:
+        """A response with an id of its own, stored unless the client wants otherwise."""
+        response: Body = json.loads(self.stored.named(json.dumps(WHOLE["/v1/responses"](body, said)).encode(), number))
+        if body.get("store") is not False:
+            self.stored.keep(body, response)
+        return {**response, "status": "queued", "output": []} if body.get("background") else response
 
     async def _stream(self, path: str, body: Body, writer: asyncio.StreamWriter) -> None:
         writer.write(_head(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked", **self.headers}))
         answer = self.answer(body)
         events: Iterator[bytes] = STREAMS[path](body, answer, self.usage)
-        if answer.error:  # within the answer, before its last two events
+        if path == "/v1/responses":
+            own = self.stored.number()
+            self._respond(body, answer, own)
+            events = (self.stored.named(event, own) for event in events)
+        if answer.error:  # replaces the last two events
             events = iter([*list(events)[:-2], error_event(path, answer.error)])
         for number, event in enumerate(events, start=1):
             cut = self.break_after and number > self.break_after
@@ -181,7 +201,7 @@ async def _ended(server: asyncio.Server) -> None:
         for client in clients:
             client.cancel()
         await asyncio.gather(*clients, return_exceptions=True)
-    await asyncio.sleep(0)  # a transport that is closed closes its socket a turn later
+    await asyncio.sleep(0)  # transports close their sockets one iteration of the event loop later
     await asyncio.sleep(0)
 
 
@@ -190,7 +210,8 @@ async def _request(reader: asyncio.StreamReader) -> Seen | None:
     first, *lines = head.decode("latin1").splitlines()
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
     raw = await reader.readexactly(int(headers.get("content-length") or 0))
-    return Seen(first.split()[1], headers, raw)
+    method, path, *_ = first.split()
+    return Seen(path, headers, raw, method)
 
 
 def _head(status: int, headers: dict[str, str]) -> bytes:
@@ -199,14 +220,14 @@ def _head(status: int, headers: dict[str, str]) -> bytes:
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Poll a hundred times a second."""
-    deadline = time.monotonic() + PATIENCE
+    """Poll a hundred times a second; fail after PATIENCE seconds."""
+    deadline = time.monotonic() + PROCESS_TIMEOUT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"not {what}"
         time.sleep(0.01)
 
 
-async def _forever(upstream: Upstream) -> None:
+async def _forever(upstream: LocalUpstream) -> None:
     await upstream.serve()
     sys.stdout.write(f"{upstream.base_url}\n")
     sys.stdout.flush()
@@ -220,5 +241,5 @@ if __name__ == "__main__":
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--words", type=int, default=0)
     given = parser.parse_args()
-    told = {"answer": lambda body: Said("word " * given.words)} if given.words else {}
-    asyncio.run(_forever(Upstream(port=given.port, delay=given.delay, pace=given.pace, **told)))
+    told = {"answer": lambda body: ModelAnswer("word " * given.words)} if given.words else {}
+    asyncio.run(_forever(LocalUpstream(port=given.port, delay=given.delay, pace=given.pace, **told)))

@@ -1,4 +1,4 @@
-"""Answers in the wire formats of OpenAI and Anthropic: as a whole, and as a stream of events."""
+"""Answers in the wire formats of OpenAI and Anthropic, complete or as a stream of events."""
 
 import json
 import re
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 Body = dict[str, Any]
 
 
-class Said(NamedTuple):
-    """The answer of a model: words, or a tool call with its arguments as JSON. An ``error`` ends its stream."""
+class ModelAnswer(NamedTuple):
+    """A model's answer: text, or a tool call (name, arguments as JSON). An ``error`` ends its stream."""
 
     text: str
     call: tuple[str, str] | None = None
@@ -28,14 +28,14 @@ def _event(data: Body) -> bytes:
     return f"event: {data['type']}\n".encode() + _data(data)
 
 
-def _counts(body: Body, said: Said) -> tuple[int, int]:
+def _counts(body: Body, said: ModelAnswer) -> tuple[int, int]:
     return len(json.dumps(body)) // 4, len(said.text or str(said.call)) // 4 + 1
 
 
 # --- chat completions -----------------------------------------------------------------------------------
 
 
-def _completion(body: Body, said: Said) -> Body:
+def _completion(body: Body, said: ModelAnswer) -> Body:
     message: Body = {"role": "assistant", "content": said.text or None}
     if said.call:
         message["tool_calls"] = [_tool_call(said.call)]
@@ -51,12 +51,12 @@ def _tool_call(call: tuple[str, str]) -> Body:
     return {"id": "call_1", "type": "function", "function": {"name": call[0], "arguments": call[1]}}
 
 
-def _usage(body: Body, said: Said) -> Body:
+def _usage(body: Body, said: ModelAnswer) -> Body:
     read, written = _counts(body, said)
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
 
-def _chunks(body: Body, said: Said, usage: bool) -> Iterator[bytes]:
+def _chunks(body: Body, said: ModelAnswer, usage: bool) -> Iterator[bytes]:
     deltas: list[Body] = [{"role": "assistant", "content": ""}, *({"content": word} for word in _words(said.text))]
     if said.call:
         begun = {"index": 0, **_tool_call((said.call[0], ""))}
@@ -78,7 +78,7 @@ def _chunk(body: Body) -> Body:
 # --- responses --------------------------------------------------------------------------------------------
 
 
-def _response(body: Body, said: Said, *, status: str = "completed") -> Body:
+def _response(body: Body, said: ModelAnswer, *, status: str = "completed") -> Body:
     read, written = _counts(body, said)
     usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
     usage |= {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
@@ -87,7 +87,7 @@ def _response(body: Body, said: Said, *, status: str = "completed") -> Body:
     return {**known, "error": None, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], **whole}
 
 
-def _item(said: Said) -> Body:
+def _item(said: ModelAnswer) -> Body:
     if said.call:
         called = {"call_id": "call_1", "name": said.call[0], "arguments": said.call[1]}
         return {"type": "function_call", "id": "fc_1", "status": "completed", **called}
@@ -95,12 +95,12 @@ def _item(said: Said) -> Body:
     return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
 
 
-def _response_events(body: Body, said: Said, usage: bool) -> Iterator[bytes]:
+def _response_events(body: Body, said: ModelAnswer, usage: bool) -> Iterator[bytes]:
     for number, data in enumerate(_response_data(body, said, usage)):
         yield _event({**data, "sequence_number": number})
 
 
-def _response_data(body: Body, said: Said, usage: bool) -> Iterator[Body]:
+def _response_data(body: Body, said: ModelAnswer, usage: bool) -> Iterator[Body]:
     item, at = _item(said), {"output_index": 0, "item_id": _item(said)["id"]}
     yield {"type": "response.created", "response": _response(body, said, status="in_progress")}
     yield {"type": "response.output_item.added", "output_index": 0, "item": {**item, "status": "in_progress"}}
@@ -119,14 +119,14 @@ def _response_data(body: Body, said: Said, usage: bool) -> Iterator[Body]:
 # --- Anthropic --------------------------------------------------------------------------------------------
 
 
-def _blocks(said: Said) -> list[Body]:
+def _blocks(said: ModelAnswer) -> list[Body]:
     text: list[Body] = [{"type": "text", "text": said.text}] if said.text else []
     if said.call:
         text.append({"type": "tool_use", "id": "toolu_1", "name": said.call[0], "input": json.loads(said.call[1])})
     return text
 
 
-def _message(body: Body, said: Said) -> Body:
+def _message(body: Body, said: ModelAnswer) -> Body:
     read, written = _counts(body, said)
     known = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "stop_sequence": None}
     reason = "tool_use" if said.call else "end_turn"
@@ -134,18 +134,18 @@ def _message(body: Body, said: Said) -> Body:
     return {**known, "content": _blocks(said), "stop_reason": reason, "usage": usage}
 
 
-def _message_events(body: Body, said: Said, usage: bool) -> Iterator[bytes]:
+def _message_events(body: Body, said: ModelAnswer, usage: bool) -> Iterator[bytes]:
     message = _message(body, said)
     counts = message["usage"] if usage else {}
     started = {**message, "content": [], "stop_reason": None, "usage": {**counts, "output_tokens": 0} if usage else {}}
     yield _event({"type": "message_start", "message": started})
-    for at, block in enumerate(_blocks(said)):
+    for index, block in enumerate(_blocks(said)):
         empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
-        yield _event({"type": "content_block_start", "index": at, "content_block": empty})
+        yield _event({"type": "content_block_start", "index": index, "content_block": empty})
         yield _event({"type": "ping"})
         for delta in _block_deltas(block):
-            yield _event({"type": "content_block_delta", "index": at, "delta": delta})
-        yield _event({"type": "content_block_stop", "index": at})
+            yield _event({"type": "content_block_delta", "index": index, "delta": delta})
+        yield _event({"type": "content_block_stop", "index": index})
     ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield _event({"type": "message_delta", "delta": ended, "usage": {"output_tokens": counts.get("output_tokens", 0)}})
     yield _event({"type": "message_stop"})
@@ -160,35 +160,35 @@ def _block_deltas(block: Body) -> Iterator[Body]:
             yield {"type": "input_json_delta", "partial_json": part}
 
 
-# --- what is no chat ----------------------------------------------------------------------------------------
+# --- other endpoints ----------------------------------------------------------------------------------------
 
 
-def _models(body: Body, said: Said) -> Body:
+def _models(body: Body, said: ModelAnswer) -> Body:
     listed = [{"id": name, "object": "model", "created": 1, "owned_by": "tests"} for name in ("small", "large")]
     return {"object": "list", "data": listed}
 
 
-def _model(body: Body, said: Said) -> Body:
+def _model(body: Body, said: ModelAnswer) -> Body:
     return {"id": "small", "object": "model", "created": 1, "owned_by": "tests"}
 
 
-def _embeddings(body: Body, said: Said) -> Body:
+def _embeddings(body: Body, said: ModelAnswer) -> Body:
     texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-    data = [{"object": "embedding", "index": at, "embedding": [0.5, len(text)]} for at, text in enumerate(texts)]
+    data = [{"object": "embedding", "index": index, "embedding": [0.5, len(text)]} for index, text in enumerate(texts)]
     usage = {"prompt_tokens": 7, "total_tokens": 7}
     return {"object": "list", "model": body.get("model"), "data": data, "usage": usage}
 
 
-def _count(body: Body, said: Said) -> Body:
+def _count(body: Body, said: ModelAnswer) -> Body:
     return {"input_tokens": len(json.dumps([body.get("system"), body["messages"]]))}
 
 
-STREAMS: dict[str, Callable[[Body, Said, bool], Iterator[bytes]]] = {
+STREAMS: dict[str, Callable[[Body, ModelAnswer, bool], Iterator[bytes]]] = {
     "/v1/chat/completions": _chunks,
     "/v1/responses": _response_events,
     "/v1/messages": _message_events,
 }
-WHOLE: dict[str, Callable[[Body, Said], Body]] = {
+WHOLE: dict[str, Callable[[Body, ModelAnswer], Body]] = {
     "/v1/chat/completions": _completion,
     "/v1/responses": _response,
     "/v1/messages": _message,

@@ -1,4 +1,4 @@
-"""Search for a word in every text column of every table, in the full-text index, and in everything a chat gets."""
+"""Search for a word in every column of every table and in the full-text index, and collect all visible text."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from memorybank.reading.recall.index_terms import hash_word, speaker_words
 
 
 def places(word: str) -> list[str]:
-    """Every table and column with ``word`` in any row, and the full-text index."""
+    """All columns, as "app.Model.column", with ``word`` in a row, and the full-text index if it has the word."""
     return [*_columns(word), *_indexed(word)]
 
 
@@ -37,7 +37,7 @@ def _indexed(word: str) -> Iterator[str]:
     """The rows that the full-text index finds by the word's hash, and the contents of the index's own tables."""
     for bank in Bank.objects.all():
         hashes = [hash_word(bank.pk, term) for term in (*terms(word), *speaker_words(word))]
-        if any(index.newest([[[word]] for word in hashes], 1)):  # whoever may read it
+        if any(index.newest([[[word]] for word in hashes], 1)):  # whoever may read the turn
             yield f"index of bank {bank.pk}"
         if connection.vendor == "sqlite":
             with connection.cursor() as cursor:
@@ -50,7 +50,7 @@ def _indexed(word: str) -> Iterator[str]:
 
 
 def visible_text(bank: Bank, question: str) -> str:
-    """All text that anybody gets or can ask for: block, notes, hits, and the export."""
+    """All text that users can see: block, recalled notes, search hits, and the export."""
     bank = Bank.objects.get(pk=bank.pk)
     memory = services.prompt_memory(bank, question=question)
     hits = [hit.text for hit in services.recall(bank, question, top=100)]

@@ -2,7 +2,7 @@
 
 Each turn has a word that is in no other. Through every door of the product each person meets only the words of chats
 that they may read, also while a model repeats to each what it was told. Ten thousand steps:
-``AUDIENCE_STEPS=10000 pytest tests/system/test_audience_machine.py -k model``.
+``AUDIENCE_STEPS=10000 pytest -o faulthandler_timeout=0 tests/system/test_audience_machine.py -k model``.
 """
 
 import json
@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count
 from django.test import Client
 from django.urls import reverse
 from hypothesis import HealthCheck
@@ -39,7 +40,7 @@ MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NAMES, CHATS = ("ann", "ben", "cleo"), ("one", "two", "three", "four")
 NOBODY = ""
 STEPS_PER_LIFE = 25
-LIVES = int(os.environ.get("AUDIENCE_STEPS", 0)) // STEPS_PER_LIFE or hypothesis.settings.default.max_examples // 12
+LIVES = int(os.environ.get("AUDIENCE_STEPS", 0)) // STEPS_PER_LIFE or hypothesis.settings.default.max_examples // 24
 SETTINGS = hypothesis.settings(
     max_examples=LIVES,
     stateful_step_count=STEPS_PER_LIFE,
@@ -61,12 +62,14 @@ audiences = st.sampled_from(["project", "me", "some", "nobody"])
 def note_taker(messages: Sequence[Message]) -> str:
     """One line for each numbered item, in the item's own words, citing it."""
     items = re.findall(r"^\[(F?\d+)\] \(.*?\) (.*)$", messages[-1]["content"], re.M)
-    said = [(label, re.findall(r"\b[^\W\d_]{2,30}\b", text)[:12]) for label, text in items]
-    return "\n".join(f"- fact: {' '.join(words)} [{label}]" for label, words in said if len(words) > 1) or "- nothing"
+    words_of = [(label, re.findall(r"\b[^\W\d_]{2,30}\b", text)[:12]) for label, text in items]
+    return (
+        "\n".join(f"- fact: {' '.join(words)} [{label}]" for label, words in words_of if len(words) > 1) or "- nothing"
+    )
 
 
 @dataclass
-class Said:
+class SpokenWord:
     """A word, and the chat that it was said in."""
 
     chat: str
@@ -94,8 +97,8 @@ class AudienceMachine(RuleBasedStateMachine):
             name: api_keys.issue(self.project, name, scopes, actor="ann", now=MONDAY)
             for name, scopes in {"people": list(Scope), "plain": [Scope.READ, Scope.WRITE]}.items()
         }
-        self.said: dict[str, Said] = {}
-        #: The chats in which the model repeated a word while everybody could read it: there it stays.
+        self.said: dict[str, SpokenWord] = {}
+        #: The chats in which the model repeated a word: those of one person remember it for that person.
         self.repeated: dict[str, set[str]] = {}
         #: Who has looked since the last change: a second look would find the same.
         self.looked: set[str] = set()
@@ -130,7 +133,7 @@ class AudienceMachine(RuleBasedStateMachine):
         """The people of an audience as ``name`` chooses it; whoever has left is nobody."""
         others = {"me": [name], "some": [name, NAMES[(NAMES.index(name) + 1) % 3]], "nobody": []}
         wanted = others.get(audience)
-        return None if wanted is None else [person for each in wanted if (person := self.person(each))]
+        return None if wanted is None else [person for reader in wanted if (person := self.person(reader))]
 
     # --- rules ------------------------------------------------------------------------------------------------
 
@@ -159,13 +162,11 @@ class AudienceMachine(RuleBasedStateMachine):
         memory = services.prompt_memory(self.bank, chat_key=key, question=question, asker=asker, now=self.now)
         earlier = " ".join(Output.objects.filter(chat=chat).values_list("answer", flat=True))
         heard = dict.fromkeys(CANARY.findall(f"{memory.system} {memory.recalled.text} {earlier}".lower()))
-        told = " ".join(f"The note says that {other} is signed in May." for other in heard)
-        answer = f"Noted. {told}"
-        shared = set(Chat.objects.filter(bank=self.bank, private=False).values_list("key", flat=True))
+        text = " ".join(f"The note says that {other} is signed in May." for other in heard)
+        answer = f"Noted. {text}"
         for other in heard:
-            if other in self.said and shared & self.chats_with(other):
-                self.repeated.setdefault(other, set()).add(key)
-        self.said[word] = Said(key, name)
+            self.repeated.setdefault(other, set()).add(key)
+        self.said[word] = SpokenWord(key, name)
         services.record(
             self.bank,
             chat_key=key,
@@ -174,12 +175,8 @@ class AudienceMachine(RuleBasedStateMachine):
             answer=answer,
             created_at=self.now,
             now=self.now,
-            private_words=memory.quoted(answer, question=question),
+            quotes=memory.quoted(answer, question=question),
         )
-
-    def chats_with(self, word: str) -> set[str]:
-        """The chats of which one may know a word."""
-        return {self.said[word].chat, *self.repeated.get(word, ())}
 
     def new_word(self) -> str:
         self.number += 1
@@ -212,12 +209,12 @@ class AudienceMachine(RuleBasedStateMachine):
     @rule(key=chats, what=st.sampled_from(["chat", "turn", "author"]))
     def somebody_erases(self, key: str, what: str) -> None:
         self.looked.clear()
-        words = [word for word, said in self.said.items() if said.chat == key]
+        words = [word for word, statement in self.said.items() if statement.chat == key]
         if not words:
             return
         author = self.said[words[0]].author
         if what == "author":
-            words = [word for word, said in self.said.items() if said.author == author]
+            words = [word for word, statement in self.said.items() if statement.author == author]
         elif what == "turn":
             words = words[:1]
         turn = Output.objects.filter(question__contains=words[0]).first()
@@ -230,7 +227,8 @@ class AudienceMachine(RuleBasedStateMachine):
             if repeated := list(Output.objects.filter(answer__contains=word).values_list("pk", flat=True)):
                 services.forget(self.bank, output=repeated, actor="ann", now=self.now)
         kept = "".join(Output.objects.values_list("question", flat=True))
-        self.said = {word: said for word, said in self.said.items() if word in kept}  # turns that repeated one
+        # Turns that repeated one are gone, too.
+        self.said = {word: statement for word, statement in self.said.items() if word in kept}
         self.now += timedelta(seconds=1)
 
     @rule(key=chats, what=st.sampled_from(["pin", "hide", "edit"]))
@@ -266,12 +264,15 @@ class AudienceMachine(RuleBasedStateMachine):
             self.judge(door, viewer, text)
 
     def judge(self, door: str, viewer: str, text: str) -> None:
-        """Every word in it is of a chat that the viewer may read, or was repeated in one while it was everybody's."""
+        """Every word in it is of a chat that the viewer may read, or was repeated in one that is for them alone."""
         met = {word.lower() for word in CANARY.findall(text)}
-        visible = set(
-            Chat.objects.filter(bank=self.project.bank).visible_to(self.person(viewer)).values_list("key", flat=True)
-        )
-        allowed = {word for word in self.said if visible & self.chats_with(word)}
+        chats = Chat.objects.filter(bank=self.project.bank)
+        visible = set(chats.visible_to(self.person(viewer)).values_list("key", flat=True))
+        alone = chats.restricted_to(self.person(viewer)).annotate(people=Count("readers")).filter(people=1)
+        own = set(alone.values_list("key", flat=True))
+        allowed = {
+            word for word, said in self.said.items() if said.chat in visible or own & self.repeated.get(word, set())
+        }
         assert met <= allowed, (door, viewer, met - allowed)
 
     def prompts(self, viewer: str) -> Iterator[tuple[str, str]]:
@@ -332,28 +333,30 @@ class AudienceMachine(RuleBasedStateMachine):
     def pages(self, viewer: str) -> Iterator[tuple[str, str]]:
         """The pages of memory, as this member sees them."""
         self.client.force_login(self.users[viewer])
-        at = [self.project.tenant.slug, self.project.slug]
+        address = [self.project.tenant.slug, self.project.slug]
         for name in ("memory", "memory-facts", "memory-timeline", "memory-past", "memory-activity", "memory-review"):
-            page = self.client.get(reverse(name, args=at))
+            page = self.client.get(reverse(name, args=address))
             if page.status_code != 404:  # they have left
                 yield name, page.content.decode()
         for conversation in Conversation.objects.filter(owner=self.users[viewer], chat__bank=self.project.bank):
             for turn in conversation.chat.outputs.filter(answer_context__isnull=False)[:2]:
                 yield (
                     "used",
-                    self.client.get(reverse("used", args=[*at, conversation.chat.key, turn.pk])).content.decode(),
+                    self.client.get(reverse("used", args=[*address, conversation.chat.key, turn.pk])).content.decode(),
                 )
 
     def everybody_finds_what_is_theirs(self) -> None:
         """Not by being mute: what somebody may read is found, once it is remembered and as long as nobody hides it."""
         self.now += timedelta(days=2)
         services.run(now=self.now, until_idle=True)
-        for word, said in self.said.items():
+        for word, statement in self.said.items():
             for name in (*NAMES, NOBODY):
                 person = self.person(name)
-                if Chat.objects.filter(bank=self.project.bank, key=said.chat).visible_to(person).exists():
+                if Chat.objects.filter(bank=self.project.bank, key=statement.chat).visible_to(person).exists():
                     hits = services.recall(self.bank, f"contract {word}", top=50, viewer=person, now=self.now)
                     about = Fact.objects.filter(text__contains=word, bank=self.bank)
+                    if about.exclude(quarantine="").exists():  # a rule: recall gives it to nobody, its author reads it
+                        continue
                     hidden = set(about.values_list("hidden", flat=True))
                     assert hidden != {False} or any(word in hit.text for hit in hits), (word, name)
 

@@ -15,7 +15,7 @@ from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.support import long_chats
 from tests.support.cast import JSON
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
 
@@ -43,7 +43,7 @@ class Held(OpenAIServer):
     def record(self, body: dict[str, Any], key: str) -> None:
         super().record(body, key)
         self.asked.set()
-        self.gate.wait(PATIENCE)
+        self.gate.wait(PROCESS_TIMEOUT_SECONDS)
 
 
 class Script(Reader):
@@ -58,7 +58,7 @@ class Script(Reader):
         headers = {**JSON, "Content-Type": "application/json", "X-CSRFToken": match[1]}
         sent = Request(f"{self.base}{self.path}", json.dumps({"message": message}).encode(), headers)
         try:
-            with self._open(sent, timeout=PATIENCE) as answer:
+            with self._open(sent, timeout=PROCESS_TIMEOUT_SECONDS) as answer:
                 return answer.status, json.loads(answer.read())
         except HTTPError as error:
             return error.code, json.loads(error.read())
@@ -94,11 +94,11 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
     with Held() as model:
         web = serve(own_site, reader, model)
         page = opened(own_site, reader)
-        status, told = reader.ask(page, "/compact the ports")
-        assert (status, told["compaction"]["percent"]) == (202, 0)
+        status, answer = reader.ask(page, "/compact the ports")
+        assert (status, answer["compaction"]["percent"]) == (202, 0)
         wait_until(model.asked.is_set, "asked", own_site)
-        status, told = reader.ask(page, "/compact")
-        assert (status, told) == (409, {"error": "The chat is being compacted already, 10 % done."})
+        status, answer = reader.ask(page, "/compact")
+        assert (status, answer) == (409, {"error": "The chat is being compacted already, 10 % done."})
 
         kill(web)
         model.gate.set()
@@ -112,8 +112,8 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
         wait_until(model.asked.is_set, "asked again", own_site)
         assert "What matters most to the person now\nthe ports" in model.requests[-1]["messages"][0]["content"]
 
-        said: list[tuple[int, dict[str, Any]]] = []
-        asking = threading.Thread(target=lambda: said.append(reader.ask(page, "Which script moves invoices?")))
+        messages: list[tuple[int, dict[str, Any]]] = []
+        asking = threading.Thread(target=lambda: messages.append(reader.ask(page, "Which script moves invoices?")))
         asking.start()
         wait_until(lambda: own_site.ask("SELECT 1 FROM memorybank_output WHERE status = 'pending'"), "kept", own_site)
         model.gate.set()
@@ -121,7 +121,7 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
         asking.join()
     made = reader.look()["checkpoint"]
     assert "ERR_SLOT_4711" in made["text"]
-    [(status, reply)] = said
+    [(status, reply)] = messages
     assert (status, reply["checkpoint"]["text"]) == (200, made["text"])
     assert long_chats.PLANTED[3][1] in reply["answer"]
     assert own_site.ask("SELECT focus, awaited, leased_until FROM memorybank_compaction") == [("", False, None)]
@@ -142,8 +142,8 @@ def test_one_that_kills_its_process_is_resumed_once(own_site: Site) -> None:
             kill(web)  # or its heartbeat would renew the lease
             own_site.tell(A_MINUTE_LATER)
             web = serve(own_site, reader, model)
-            told = reader.look()
-            assert told["percent"] == percent
-        assert told["problem"] == "It was interrupted. The chat is unchanged."
+            answer = reader.look()
+            assert answer["percent"] == percent
+        assert answer["problem"] == "It was interrupted. The chat is unchanged."
         model.gate.set()
     assert own_site.ask("SELECT count(*) FROM memorybank_checkpoint") == [(0,)]

@@ -29,15 +29,23 @@ OLD, NEW = "the first key of this site", "the second key of this site"
 
 
 def line(chat: str, user: str, question: str, number: str) -> str:
-    at = {"tenant": "acme", "project": "apollo", "created_at": "2026-03-02T09:00:00Z"}
-    return json.dumps({**at, "chat": chat, "user": user, "question": question, "answer": "Noted.", "id": number}) + "\n"
+    row = {"tenant": "acme", "project": "apollo", "created_at": "2026-03-02T09:00:00Z"}
+    row |= {"chat": chat, "user": user, "question": question, "answer": "Noted.", "id": number}
+    return f"{json.dumps(row)}\n"
 
 
 SAID = line("c1", "priya", VAULT, "1") + line("c2", "marta", CRANE, "2") + line("c2", "tom", FERRY, "3")
 SAID += line("c3", "tom", ROPE, "4")
 
 
-def done(made: Site, *command: object, stdin: str | None = None) -> str:
+def done(made: Site, *command: object, stdin: str = "") -> str:
+    ran = made.call(*command, stdin=stdin)
+    assert ran.code == 0, (command, ran)
+    return ran.out
+
+
+def done_apart(made: Site, *command: object, stdin: str | None = None) -> str:
+    """Run a command that shows or takes public ids in a process of its own, which reads the key of the site's ids."""
     ran = made.manage(*command, stdin=stdin)
     assert ran.code == 0, (command, ran)
     return ran.out
@@ -81,21 +89,21 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
         assert load.wait() == 0
         done(live, "forget_memory", PROJECT, "--chat", "c1")
         done(live, "forget_memory", PROJECT, "--author", "marta")
-        found = re.search(r"(?:output|turn) (\w+) of chat c3", done(live, "recall_memory", PROJECT, ROPE))
-        assert found
-        done(live, "forget_memory", PROJECT, "--output", found[1])
-        receipts = done(live, "forget_memory", "--receipts")
+        match = re.search(r"(?:output|turn) (\w+) of chat c3", done_apart(live, "recall_memory", PROJECT, ROPE))
+        assert match
+        done_apart(live, "forget_memory", PROJECT, "--output", match[1])
+        receipts = done_apart(live, "forget_memory", "--receipts")
         assert not any(word in receipts for word in ("Lisbon", "marta", "rope"))
 
     keys = {"SECRET_KEY": NEW, "SECRET_KEY_FALLBACKS": OLD}
     with site(tmp_path / "restored", postgres=postgres, migrated=False, **keys) as restored:
         restore(restored, backup)
-        assert restored.manage("migrate", "--check").code == 0
+        assert restored.call("migrate", "--check").code == 0
         done(restored, "check_memory")
         assert VAULT in done(restored, "show_memory", PROJECT)  # the backup knows nothing of the erasures
-        replayed = json.loads(done(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
+        replayed = json.loads(done_apart(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
         assert (replayed["taken"], replayed["erased"], replayed["turns"]) == (3, 3, 3)
-        again = json.loads(done(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
+        again = json.loads(done_apart(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
         assert (again["known"], again["taken"], again["erased"]) == (3, 0, 0)
         done(restored, "import_chats", "-", stdin=SAID)  # a second import brings nothing back
         done(restored, "run_memory", "--until-idle", "--now", LAST)
@@ -110,27 +118,27 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
 
 def test_a_program_goes_on_in_its_chats_after_the_key_was_changed(tmp_path: Path) -> None:
     """Known by its id, or by its messages alone."""
-    with gateway(tmp_path, SECRET_KEY=OLD) as found:
+    with gateway(tmp_path, SECRET_KEY=OLD) as served_site:
         chats = {"named": {"X-Memory-Chat": "c-17"}, "unnamed": {}}
-        said: dict[str, list[dict[str, Any]]] = {name: [] for name in chats}
+        messages: dict[str, list[dict[str, Any]]] = {name: [] for name in chats}
 
         def ask(name: str, question: str) -> None:
-            said[name].append({"role": "user", "content": f"{name}: {question}"})
-            body = {"model": "m", "messages": said[name]}
-            status, _, answer = found.post("/v1/chat/completions", body, **chats[name])
+            messages[name].append({"role": "user", "content": f"{name}: {question}"})
+            body = {"model": "m", "messages": messages[name]}
+            status, _, answer = served_site.post("/v1/chat/completions", body, **chats[name])
             assert status == 200, answer
-            said[name].append(json.loads(answer)["choices"][0]["message"])
+            messages[name].append(json.loads(answer)["choices"][0]["message"])
 
         for name in chats:
             ask(name, VAULT)
             ask(name, FERRY)
-        kill(found.server)
-        found.site.env |= {"SECRET_KEY": NEW, "SECRET_KEY_FALLBACKS": OLD}
-        found.restart()
+        kill(served_site.server)
+        served_site.site.env |= {"SECRET_KEY": NEW, "SECRET_KEY_FALLBACKS": OLD}
+        served_site.restart()
         for name in chats:
             ask(name, CRANE)
             ask(name, ROPE)
-            turns = [turn for turn in found.turns() if turn["question"].startswith(f"{name}:")]
+            turns = [turn for turn in served_site.turns() if turn["question"].startswith(f"{name}:")]
             assert len(turns) == 4
             assert len({turn["chat"] for turn in turns}) == 1
-        assert not found.site.ask("SELECT 1 FROM memorybank_output WHERE set_aside")
+        assert not served_site.site.ask("SELECT 1 FROM memorybank_output WHERE set_aside")

@@ -11,7 +11,7 @@ import pytest
 from kombu import Connection
 
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import needs_postgres, needs_rabbitmq, needs_redis
+from tests.support.requirements import in_ci, needs_postgres, needs_rabbitmq, needs_redis
 
 from .test_concurrency import CHATS, PROJECTS, Holding, knows_its_own_chats_and_no_others, leaves, lines
 
@@ -20,7 +20,9 @@ pytestmark = pytest.mark.own_servers
 QUICK = {"SWEEP_SECONDS": "2"}
 
 
-@pytest.fixture(params=["files and SQLite", "Redis and PostgreSQL", "RabbitMQ and PostgreSQL"])
+@pytest.fixture(
+    params=["files and SQLite", "Redis and PostgreSQL", pytest.param("RabbitMQ and PostgreSQL", marks=in_ci)]
+)
 def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A site whose minute lasts two seconds, with a broker that nobody else's messages are in."""
     if request.param.startswith("files"):

@@ -19,19 +19,19 @@ from memorybank import services
 from memorybank.models import Bank, Chat
 from memorybank.writing import work_queue
 from projects.importing.service import BATCH_LINES
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.factories import make_bank, say
 from tests.support.factories import run as run_memory
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_postgres
 
 PROJECTS = ("acme/apollo", "acme/zeus")
 CHATS = ("apple", "banana", "cherry", "damson", "elder", "fig", "grape", "hazel")
 LEASE = timedelta(hours=4)  # half of it is longer than any machine needs
 
 
-@pytest.fixture(params=["SQLite", "PostgreSQL"])
+@pytest.fixture(params=["SQLite", pytest.param("PostgreSQL", marks=in_ci)])
 def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     postgres = needs_postgres() if request.param == "PostgreSQL" else ""
     with site(tmp_path, postgres=postgres) as made:
@@ -74,11 +74,11 @@ def line(chat: str, question: str, **more: str) -> str:
 
 def lines() -> str:
     """Two turns in each chat."""
-    said = (
+    turns = (
         "We decided everything about {} jam today.",
         "The labels of {} jam shall be printed in Hamburg from now on.",
     )
-    return "\n".join(line(chat, question.format(chat)) for chat in CHATS for question in said)
+    return "\n".join(line(chat, question.format(chat)) for chat in CHATS for question in turns)
 
 
 def knows_its_own_chats_and_no_others(own_site: Site) -> bool:
@@ -113,7 +113,9 @@ def test_three_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
         }
         wait_until(lambda: model.calls > 1, "called by two", own_site)
         kill(workers.pop(model.first))
-        assert [worker.wait(timeout=PATIENCE) for worker in workers.values()] == [0, 0], own_site.output()
+        assert [worker.wait(timeout=PROCESS_TIMEOUT_SECONDS) for worker in workers.values()] == [0, 0], (
+            own_site.output()
+        )
 
         assert own_site.call("check_memory").code == 0
         assert leaves(own_site) == [(chat, 2) for chat in CHATS if chat != held_chat(model)]
@@ -151,7 +153,7 @@ def test_eight_writers_while_chats_are_summarised(own_site: Site) -> None:
     with OpenAIServer(delay=0.02) as model:
         own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "quick", "MEMORYBANK_DUE_AFTER_TURNS": "4"}
         crowd = own_site.start("-m", "tests.support.concurrent_writers", PROJECTS[0], turns)
-        assert crowd.wait(timeout=PATIENCE) == 0, own_site.output()[-3000:]
+        assert crowd.wait(timeout=PROCESS_TIMEOUT_SECONDS) == 0, own_site.output()[-3000:]
         assert own_site.call("check_memory").code == 0
         later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
         assert own_site.call("run_memory", "--until-idle", "--now", later).code == 0
@@ -173,7 +175,9 @@ def test_two_imports_into_the_same_chats_while_they_are_summarised(own_site: Sit
                 "\n".join(line(chat, text.format(chat), id=f"{writer}/{n}") for n in range(5) for chat in CHATS)
             )
             working.append(own_site.start("manage.py", "import_chats", path))
-        assert [process.wait(timeout=PATIENCE) for process in working] == [0] * 3, own_site.output()[-3000:]
+        assert [process.wait(timeout=PROCESS_TIMEOUT_SECONDS) for process in working] == [0] * 3, own_site.output()[
+            -3000:
+        ]
         assert own_site.call("check_memory").code == 0
         later = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
         assert own_site.call("run_memory", "--until-idle", "--now", later).code == 0
@@ -213,7 +217,9 @@ def test_the_same_file_imported_by_two_at_once_is_recorded_once(own_site: Site, 
     path = tmp_path / "crates.jsonl"
     path.write_text("\n".join(batches_and_a_half()))
     importers = [own_site.start("manage.py", "import_chats", path, "--enable") for _ in range(2)]
-    assert [importer.wait(timeout=PATIENCE * 2) for importer in importers] == [0, 0], own_site.output()[-3000:]
+    assert [importer.wait(timeout=PROCESS_TIMEOUT_SECONDS * 2) for importer in importers] == [0, 0], own_site.output()[
+        -3000:
+    ]
     assert recorded_in_order(own_site)
 
 
@@ -326,7 +332,7 @@ def elsewhere(act: Callable[[Bank], int], bank: Bank) -> int:
 def wait_until_blocked() -> None:
     """Until another connection to this database waits for a lock; a test that has nobody wait gives up."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PROCESS_TIMEOUT_SECONDS
     with connection.cursor() as cursor:
         while time.monotonic() < deadline:
             cursor.execute("SELECT pg_stat_clear_snapshot()")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, site, wait_until
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_postgres
 
 CANARIES = ("quokkaberry", "7731904", "zelda.quokka@example.org")
 SECRET = f"The {CANARIES[0]} contract was signed for {CANARIES[1]} euro; ask {CANARIES[2]} about the annexes."
@@ -20,7 +20,7 @@ OTHER = "The night ferry to Lisbon sails from pier nine every Tuesday."
 ALSO = "The oak warehouse is to be painted signal orange before spring."
 
 
-@pytest.fixture(params=["SQLite", "PostgreSQL"])
+@pytest.fixture(params=["SQLite", pytest.param("PostgreSQL", marks=in_ci)])
 def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     postgres = needs_postgres() if request.param == "PostgreSQL" else ""
     with site(tmp_path, postgres=postgres) as made:
@@ -39,15 +39,15 @@ class Thinking(OpenAIServer):
         super().record(body, key)
         if CANARIES[0] in json.dumps(body):
             self.reads.set()
-            assert self.go_on.wait(PATIENCE)
+            assert self.go_on.wait(PROCESS_TIMEOUT_SECONDS)
 
 
 def turns() -> str:
     """A chat of two people, and another, as lines to import."""
     day = datetime.now(UTC) - timedelta(days=1)
-    said = [("shared", "Omar", OTHER), ("shared", "Zelda", SECRET), ("other", "Omar", ALSO)]
+    turns = [("shared", "Omar", OTHER), ("shared", "Zelda", SECRET), ("other", "Omar", ALSO)]
     where = {"tenant": "acme", "project": "apollo", "answer": "Noted.", "created_at": day.isoformat()}
-    return "\n".join(json.dumps({**where, "chat": chat, "user": who, "question": text}) for chat, who, text in said)
+    return "\n".join(json.dumps({**where, "chat": chat, "user": who, "question": text}) for chat, who, text in turns)
 
 
 def everything(own_site: Site) -> str:
@@ -66,14 +66,18 @@ def everything(own_site: Site) -> str:
 def test_a_worker_that_reads_what_is_erased_meanwhile_brings_nothing_back(own_site: Site) -> None:
     assert own_site.call("import_chats", "-", "--enable", stdin=turns()).code == 0
     with Thinking() as model:
-        own_site.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "thinking", "LLM_TIMEOUT": str(PATIENCE)}
+        own_site.env |= {
+            "LLM_BASE_URL": model.base_url,
+            "LLM_MODEL": "thinking",
+            "LLM_TIMEOUT": str(PROCESS_TIMEOUT_SECONDS),
+        }
         worker = own_site.start("manage.py", "run_memory", "--until-idle")
         wait_until(model.reads.is_set, "asked about the canary", own_site)
         assert CANARIES[0] in str(own_site.ask("SELECT question FROM memorybank_output"))
         receipt = own_site.call("forget_memory", "acme/apollo", "--author", "Zelda", "--json")
         assert (receipt.code, receipt.json["turns"]) == (0, 1), receipt
         model.go_on.set()
-        assert worker.wait(timeout=PATIENCE) == 0, own_site.output()
+        assert worker.wait(timeout=PROCESS_TIMEOUT_SECONDS) == 0, own_site.output()
         assert own_site.call("import_chats", "-", stdin=turns()).code == 0
         assert own_site.call("run_memory", "--until-idle").code == 0
     left = everything(own_site)

@@ -1,4 +1,4 @@
-"""How memories of this kind are known to fail, each failure reproduced as something that does not happen here."""
+"""How memories of this kind are known to fail: failures that span several parts, reproduced as what does not happen."""
 
 import re
 from datetime import UTC, date, datetime
@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from memorybank import llm, services
+from memorybank import services
 from memorybank.language import tokens
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Chat, Entry, Fact, Granularity
-from memorybank.writing.summarising import summarise_chat
+from memorybank.models import Entry, Fact, Granularity
 from tests.support.factories import (
     DAY,
     HOUR,
-    MINUTE,
     MONDAY,
     add_leaf,
     block_of,
@@ -32,7 +30,6 @@ from tests.support.factories import (
     tag,
     talk,
 )
-from tests.support.openai_server import OpenAIServer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
@@ -77,76 +74,6 @@ def test_a_chat_that_failed_while_its_day_was_digested_is_not_taken_for_absorbed
     assert sound(bank)
 
 
-def test_every_turn_of_a_long_chat_reaches_the_model_and_a_resumed_one_only_its_new_turns(model: ScriptedLLM) -> None:
-    """No turn beyond the fortieth is left out, none is counted twice."""
-    bank = make_bank()
-    talk(bank, "c", range(90))
-    run(MONDAY + 2 * HOUR)
-    read = " ".join(prompt_of(call) for call in model.history)
-    assert [read.count(tag(n)) for n in range(90)] == [1] * 90
-    talk(bank, "c", [90, 91], at=MONDAY + DAY)
-    run(MONDAY + 2 * DAY)
-    turns = re.findall(r"^\[\d+\].*?(ORD-\d+)", prompt_of(model.history[-1]), re.M)
-    assert turns == [tag(90), tag(91)]
-    assert covered() == 92
-    assert sound(bank)
-
-
-def test_an_outage_over_budget_drops_nothing(model: ScriptedLLM) -> None:
-    """What cannot be digested waits undigested."""
-    bank = make_bank(max_tokens=200)
-    for day in range(5):
-        pressed_day(bank, day)
-    model.answer = ""
-    for day in range(5, 40):
-        run(MONDAY + day * DAY)
-    assert Entry.objects.leaves().count() == 20
-    assert not Entry.objects.digests().exclude(method="carried over").exists()
-    assert 0 < block_of(bank)[1] <= 200
-    model.answer = note_taker
-    run(MONDAY + 41 * DAY)
-    assert sum(entry.output_count for entry in Entry.objects.live()) == 20
-    assert sound(bank)
-
-
-def test_a_busy_day_pushes_no_old_digest_out(settings: Any) -> None:
-    """Thirty new chats delete nothing and leave history its share of the block."""
-    settings.MEMORYBANK = {}
-    bank = make_bank(max_tokens=400)
-    for day in range(4):
-        pressed_day(bank, day)
-    run(MONDAY + 60 * DAY)
-    old = set(Entry.objects.digests().values_list("pk", flat=True))
-    for number in range(30):
-        add_leaf(bank, f"busy {number}", [sentence(500 + number * 2 + n) for n in (0, 1)], at=MONDAY + 60 * DAY + HOUR)
-    run(MONDAY + 60 * DAY + 2 * HOUR)
-    assert old <= set(Entry.objects.digests().values_list("pk", flat=True))
-    size = dict.fromkeys((rung.value for rung in Granularity), 0)
-    for line in services.render(bank).lines:
-        size[line.granularity] += tokens.count(line.text)
-    assert size["month"] >= 30 and size["conversation"] >= 30
-    assert sound(bank)
-
-
-@pytest.mark.parametrize("answer", ["Sorry, no.", ""])
-def test_failing_chats_and_empty_projects_starve_nobody(model: ScriptedLLM, answer: str) -> None:
-    """Five chats that always fail, and a project of empty rows, in front of everybody else."""
-    model.answer = lambda messages: answer if "POISON" in prompt_of(messages) else note_taker(messages)
-    failing, empty, healthy = make_bank(), make_bank(), make_bank()
-    for number in range(5):
-        say(failing, f"bad{number}", "The POISON is in this very sentence.")
-        say(empty, f"empty{number}", " ", answer="")
-    for hours in range(10):
-        talk(healthy, f"good{hours}", [hours], at=MONDAY + hours * HOUR + MINUTE)
-        for minutes in (20, 30, 40, 50):
-            services.run(now=MONDAY + hours * HOUR + minutes * MINUTE)
-        assert chat_of(healthy, f"good{hours}").pending_outputs == 0
-    assert not Chat.objects.filter(bank=empty, pending_outputs__gt=0).exists()
-    assert not Chat.objects.filter(bank=failing, pending_outputs__gt=0).exists()  # extracted in the end
-    assert len(model.history) <= 10 + 5 * 8
-    assert sound(failing, empty, healthy)
-
-
 def test_one_over_long_entry_hides_no_other_and_no_heading_stands_alone() -> None:
     """What is left out gives its place to what fits, and no heading stays for it."""
     bank = make_bank(max_tokens=200)
@@ -157,31 +84,6 @@ def test_one_over_long_entry_hides_no_other_and_no_heading_stands_alone() -> Non
     only_long = make_bank(max_tokens=200)
     add_leaf(only_long, "long", ["word " * 900], at=MONDAY)
     assert services.render(only_long).text == ""
-
-
-def test_the_tokens_of_a_block_are_those_of_its_final_text_and_the_budget_is_used() -> None:
-    """Headings and labels count; what is said to fit is shown."""
-    bank = make_bank(max_tokens=500)
-    for day in range(8):
-        pressed_day(bank, day)
-    run(MONDAY + 20 * DAY)
-    text, size = block_of(bank)
-    assert size == tokens.count(text)
-    assert 460 <= size <= 500
-
-
-def test_special_tokens_are_plain_text(model: ScriptedLLM) -> None:
-    """`<|endoftext|>` in a chat and in a summary is summarised once and hides nothing."""
-    bank = make_bank()
-    say(bank, "c", f"Our tokenizer prints <|endoftext|> at the end. {sentence(1)}")
-    model.enqueue("- fact: The tokenizer prints <|endoftext|> at the end. [1]")
-    for hours in range(1, 24):
-        run(MONDAY + hours * HOUR)
-    assert len(model.history) == 1
-    text, size = block_of(bank)
-    assert tag(1) in text and "<|endoftext|>" not in text
-    assert Fact.objects.filter(text__contains="‹|endoftext|›").exists()
-    assert size == services.count_tokens(text)
 
 
 FORGERIES = [
@@ -210,23 +112,6 @@ def test_chat_text_can_forge_neither_fence_nor_heading_nor_item(model: ScriptedL
     assert block.count("```") == (2 if block else 0)
     assert not re.findall(r"^\s*(?:#|```|---|\[|<)", inside, re.M)
     assert "<|" not in block
-
-
-def test_two_workers_write_one_entry(model: ScriptedLLM) -> None:
-    """The second one finds the lease taken; if the lease has run out, the first one writes nothing."""
-    bank = make_bank()
-    talk(bank, "c", [1, 2])
-    chat, second = chat_of(bank, "c").pk, []
-    model.enqueue(meanwhile(lambda: second.append(summarise_chat(chat, now=MONDAY + HOUR))))
-    assert summarise_chat(chat, now=MONDAY + HOUR)
-    assert (second, len(model.history), covered()) == ([None], 1, 2)
-
-    talk(bank, "c", [3], at=MONDAY + DAY)
-    model.enqueue(meanwhile(lambda: second.append(summarise_chat(chat, now=MONDAY + 3 * DAY))))
-    assert summarise_chat(chat, now=MONDAY + 2 * DAY) is None
-    assert second[1] is not None
-    assert covered() == 3
-    assert sound(bank)
 
 
 def test_the_database_itself_refuses_a_second_entry_or_digest() -> None:
@@ -260,7 +145,7 @@ def test_no_transaction_is_open_while_the_model_answers(model: ScriptedLLM) -> N
 
 def test_a_day_of_many_chats_is_digested_in_bounded_calls(model: ScriptedLLM, tuned: Any) -> None:
     """No prompt grows with the number of chats."""
-    tuned(INPUT_TOKENS=1000, CHUNK_TOKENS=1000, CHUNK_FROM_TOKENS=1000)
+    tuned(INPUT_TOKENS=1000, DIGEST_INPUT_TOKENS=1000, CHUNK_TOKENS=1000, CHUNK_FROM_TOKENS=1000)
     bank = make_bank(max_tokens=1000)
     pressed_day(bank, 0, chats=50)
     run(MONDAY + 2 * DAY)
@@ -286,18 +171,6 @@ def test_what_a_digester_reads_is_in_the_order_it_was_said_and_the_leaves_own_wo
     leaf_facts = set(Fact.objects.filter(entry__granularity="conversation").values_list("pk", flat=True))
     for fact in Fact.objects.exclude(entry__granularity="conversation"):
         assert set(fact.citations) <= leaf_facts
-
-
-@pytest.mark.parametrize("status", ["blocked", "error", "cancelled"])
-def test_an_answer_that_was_never_given_is_not_remembered(model: ScriptedLLM, status: str) -> None:
-    """Nor is its question; the other turns of the chat are."""
-    bank = make_bank()
-    say(bank, "c", sentence(1), answer=f"As agreed, {sentence(2)}", status=status)
-    talk(bank, "c", [3], at=MONDAY + MINUTE)
-    run(MONDAY + HOUR)
-    everything = prompt_of(model.history[0]) + "".join(Fact.objects.values_list("text", flat=True))
-    assert [tag(n) in everything for n in (1, 2, 3)] == [False, False, True]
-    assert covered() == 1
 
 
 def test_days_are_the_bank_s_own_and_a_week_across_two_months_is_parted() -> None:
@@ -360,26 +233,4 @@ def test_a_giant_turn_is_split_and_the_merge_is_bounded_too(model: ScriptedLLM, 
     chunks = "".join(prompt_of(call) for call in model.history if "Make one list" not in call[0]["content"])
     assert [tag(n) in chunks for n in range(150)].count(False) <= len(data)  # but for a word cut in two
     assert covered() == 1
-    assert sound(bank)
-
-
-def test_a_wrong_key_is_not_retried_like_a_time_out(settings: Any) -> None:
-    """One request, not one for each retry and chat, and the provider's words for whoever can act."""
-    with OpenAIServer(mode="401") as server:
-        options = {
-            "BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM",
-            "BASE_URL": server.base_url,
-            "MODEL": "test",
-            "MAX_RETRIES": 3,
-        }
-        settings.MEMORYBANK = {"LLMS": {"summary": options}}
-        bank = make_bank()
-        for number in range(3):
-            talk(bank, f"c{number}", [number])
-        for minutes in range(10, 70, 10):
-            run(MONDAY + minutes * MINUTE)
-        assert server.calls == 1
-        llm.reset()
-    outage = services.outage(now=MONDAY + HOUR)
-    assert outage and outage.last_error == "HTTP 401: Incorrect API key provided"
     assert sound(bank)

@@ -55,11 +55,11 @@ def strings() -> Iterator[str]:
 
 
 def templates() -> set[str]:
-    return {path.stem for path in prompts.FOLDER.glob("*.txt")}
+    return {path.stem for path in prompts.PROMPTS_FOLDER.glob("*.txt")}
 
 
 def sentences() -> dict[str, str]:
-    tables = tomllib.loads((prompts.FOLDER / "sentences.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads((prompts.PROMPTS_FOLDER / "sentences.toml").read_text(encoding="utf-8"))
     return {f"{table}.{name}": text for table, named in tables.items() for name, text in named.items()}
 
 
@@ -71,6 +71,7 @@ def answer(messages: Sequence[Message]) -> str:
     return note_taker(messages) if "long-term memory" in system else "Certainly."
 
 
+@pytest.mark.any_database
 @override_settings(MEMORYBANK={"LLMS": {"chat": MODEL}, **SMALL})
 class WhatModelsReadTest(MCPCase):
     """One project whose models read everything: summaries, merges, digests, checkpoints, chats, and MCP."""
@@ -97,9 +98,9 @@ class WhatModelsReadTest(MCPCase):
         bank.save()
         for chat in range(2):
             for number in range(30):
-                at = NOON + chat * HOUR + number * MINUTE
+                time = NOON + chat * HOUR + number * MINUTE
                 text = sentence(chat * 30 + number)
-                services.record(bank, chat_key=f"c{chat}", author="Priya", question=text, created_at=at, now=at)
+                services.record(bank, chat_key=f"c{chat}", author="Priya", question=text, created_at=time, now=time)
             services.run(bank=bank, now=NOON + (chat + 1) * HOUR)
         services.run(bank=bank, now=NOON + 3 * DAY)
 

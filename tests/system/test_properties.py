@@ -71,7 +71,7 @@ GIANTS = (
 )
 
 
-class Turn(NamedTuple):
+class SaidTurn(NamedTuple):
     """Something said so many hours after the beginning."""
 
     chat: str
@@ -85,13 +85,13 @@ pieces = st.sampled_from(SENTENCES) | st.sampled_from(SPECIAL) | st.text(max_siz
 texts = st.lists(pieces, min_size=1, max_size=6).map(" ".join)
 
 
-def turns(questions: st.SearchStrategy[str]) -> st.SearchStrategy[Turn]:
+def turns(questions: st.SearchStrategy[str]) -> st.SearchStrategy[SaidTurn]:
     """Turns that begin with such a question."""
     people = st.sampled_from(["Ann", "Bo", "李"])
-    return st.builds(Turn, st.sampled_from("abcd"), people, questions, texts, st.integers(0, 90 * 24))
+    return st.builds(SaidTurn, st.sampled_from("abcd"), people, questions, texts, st.integers(0, 90 * 24))
 
 
-def _in_order(said: list[Turn], giant: list[Turn]) -> list[Turn]:
+def _in_order(said: list[SaidTurn], giant: list[SaidTurn]) -> list[SaidTurn]:
     return sorted([*said, *giant], key=lambda turn: turn.hour)
 
 
@@ -117,7 +117,7 @@ pytestmark = [pytest.mark.django_db]
 
 
 @contextmanager
-def remembering(history: list[Turn], *, since: datetime = MONDAY, timezone: str = "UTC") -> Iterator[Bank]:
+def remembering(history: list[SaidTurn], *, since: datetime = MONDAY, timezone: str = "UTC") -> Iterator[Bank]:
     """A bank with this history, all of it memory and all ripe periods rolled up; gone afterwards."""
     with transaction.atomic():
         bank = make_bank(now=since, max_tokens=200, timezone=timezone)
@@ -139,11 +139,15 @@ def exactly(text: str) -> int:
 
 
 def is_whole(block: services.Block) -> bool:
-    """Whether every paragraph is a heading or ends with the end of a fact, and every fact is there."""
+    """Whether every paragraph is a heading or ends with the end of a fact, and every fact is there.
+
+    Reports of one speaker that follow each other are one quotation.
+    """
     _, _, *rows, _ = block.text.splitlines() or [""] * 3
-    endings = tuple(f" {line.text}" for line in block.lines)
+    words = [line.text.removeprefix("says “").removesuffix("”") for line in block.lines]
+    endings = (*words, *(f"{text}”" for text in words))
     return all(row in HEADINGS or row.endswith(endings) for row in rows) and all(
-        any(f" {line.text}" in row for row in rows) for line in block.lines
+        any(text in row for row in rows) for text in words
     )
 
 
@@ -151,7 +155,7 @@ def is_whole(block: services.Block) -> bool:
 @with_database
 @given(histories, budgets, questions, st.sampled_from(["", "a"]))
 def test_a_block_fits_its_budget_is_whole_and_is_the_same_every_time(
-    history: list[Turn], budget: int, question: str, asking: str
+    history: list[SaidTurn], budget: int, question: str, asking: str
 ) -> None:
     with remembering(history) as bank:
         fields: dict[str, Any] = {"budget": budget, "question": question, "exclude_chat": asking, "now": MONDAY}
@@ -170,7 +174,7 @@ def test_a_block_fits_its_budget_is_whole_and_is_the_same_every_time(
 @with_database
 @given(histories, budgets, questions, st.sampled_from(["", "a"]))
 def test_what_is_recalled_fits_its_budget_cites_turns_and_repeats_nothing(
-    history: list[Turn], budget: int, question: str, asking: str
+    history: list[SaidTurn], budget: int, question: str, asking: str
 ) -> None:
     with remembering(history) as bank:
         rendered = services.render(bank, recall_budget=budget, question=question, exclude_chat=asking, now=MONDAY)
@@ -185,7 +189,7 @@ def test_what_is_recalled_fits_its_budget_cites_turns_and_repeats_nothing(
 @pytest.mark.usefixtures("configured")
 @with_database
 @given(histories, questions)
-def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: list[Turn], question: str) -> None:
+def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: list[SaidTurn], question: str) -> None:
     with remembering(history) as bank:
         rendered = services.render(bank, budget=32_000, question=question, now=MONDAY)
         both = (rendered.text, rendered.recalled.text)
@@ -197,7 +201,7 @@ def test_no_text_forges_a_line_a_special_token_or_a_hidden_character(history: li
 @pytest.mark.usefixtures("configured")
 @with_database
 @given(histories, budgets, questions, st.randoms(use_true_random=False))
-def test_what_is_kept_back_is_never_shown(history: list[Turn], budget: int, question: str, dice: Any) -> None:
+def test_what_is_kept_back_is_never_shown(history: list[SaidTurn], budget: int, question: str, dice: Any) -> None:
     """Facts, and private and excluded chats. What a question recalls is quoted from turns: see test_recall for that."""
     with remembering(history) as bank:
         leaves = Fact.objects.filter(entry__bank=bank, entry__granularity="conversation")
@@ -225,7 +229,7 @@ def test_what_is_kept_back_is_never_shown(history: list[Turn], budget: int, ques
 @with_database
 @given(histories, st.sampled_from(sorted(SKIPPED)))
 def test_the_tree_is_sound_where_a_midnight_is_left_out_and_the_stored_block_is_current(
-    history: list[Turn], timezone: str
+    history: list[SaidTurn], timezone: str
 ) -> None:
     close = [turn._replace(hour=turn.hour // 20) for turn in history]  # two days before and after
     since = datetime.combine(SKIPPED[timezone], datetime.min.time(), tzinfo=UTC) - timedelta(days=2)

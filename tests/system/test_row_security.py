@@ -1,8 +1,12 @@
 """On PostgreSQL the database itself keeps banks apart: a query that forgets its bank finds nothing of another."""
 
 import json
+import os
+import subprocess
+import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,15 +23,17 @@ from django.test import TestCase, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from memorybank import bank_scope, row_security, services, tasks
+from memorybank import bank_scope, prepared, services, tasks
 from memorybank.models import Bank, Chat, Fact, LLMCall, Output, SearchDocument
+from memorybank.postgresql import row_security
 from projects.models import APIKey, Project, Scope
 from projects.tenancy import permissions
+from tests.site.test_proxy import listens
 from tests.support.cast import NOON, Cast, without_models
-from tests.support.commands import run
-from tests.support.gateway_site import gateway
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, run
+from tests.support.gateway_site import free_port, gateway
 from tests.support.own_site import Site, kill
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_pgbouncer, needs_postgres
 
 ROLE = "memorybank_row_security_tests"
 VAULT, FERRY = "The vault of Lisbon opens in June.", "The ferry to Ostend sails in March."
@@ -52,9 +58,9 @@ class SeparatedCase(Cast):
 
     def setUp(self) -> None:
         super().setUp()
-        for project, said in ((self.apollo, VAULT), (self.zeus, FERRY)):
+        for project, sentence in ((self.apollo, VAULT), (self.zeus, FERRY)):
             self.switch_on(project)
-            self.remember(project, "bob", said)
+            self.remember(project, "bob", sentence)
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             cursor.execute(f"CREATE ROLE {ROLE}")
@@ -76,10 +82,10 @@ class QueriesTest(SeparatedCase):
     def test_a_query_that_forgets_its_bank_finds_nothing_of_another(self) -> None:
         for query in (services.facts_of, services.entries_of, services.chats_of, services.outputs_of):
             with self.subTest(query=query.__name__):
-                found, forgetful = self.own_rows(self.apollo, query)
-                self.assertEqual(forgetful, found)
-                self.assertGreater(found, 0)
-                self.assertGreater(without_filter(query(self.apollo.bank)).count(), found)  # seen from outside
+                rows, forgetful = self.own_rows(self.apollo, query)
+                self.assertEqual(forgetful, rows)
+                self.assertGreater(rows, 0)
+                self.assertGreater(without_filter(query(self.apollo.bank)).count(), rows)  # seen from outside
 
     def test_each_table_with_words_shows_the_rows_of_its_bank_and_no_others(self) -> None:
         filled = 0
@@ -87,9 +93,9 @@ class QueriesTest(SeparatedCase):
             rows = model._default_manager
             with self.subTest(table=model.__name__):
                 with bank_scope.inside(self.zeus.bank_id):
-                    found = rows.filter(**{lookup: self.zeus.bank_id}).count()
-                    self.assertEqual(rows.count(), found)
-                filled += bool(found)
+                    count = rows.filter(**{lookup: self.zeus.bank_id}).count()
+                    self.assertEqual(rows.count(), count)
+                filled += bool(count)
                 with bank_scope.inside():
                     self.assertEqual(rows.count(), 0)
         self.assertGreater(filled, 8)  # it was no comparison of empty tables
@@ -115,7 +121,7 @@ class QueriesTest(SeparatedCase):
         for chat in chats:
             chat.title = "renamed"
         with bank_scope.inside(self.apollo.bank_id):
-            Chat.objects.store(chats, ["title"])
+            prepared.update(chats, ["title"])
         self.assertEqual({chat.bank_id for chat in Chat.objects.filter(title="renamed")}, {self.apollo.bank_id})
 
     def test_the_search_index_is_still_used(self) -> None:
@@ -202,8 +208,8 @@ class DoorsTest(SeparatedCase):
     def test_the_worker(self) -> None:
         for project in (self.apollo, self.zeus):
             with bank_scope.inside(project.bank_id):
-                said = {"author": "bob", "question": "The crane is red.", "answer": "Noted.", "created_at": NOON}
-                services.record(project.bank, chat_key="more", now=NOON, **said)
+                turn = {"author": "bob", "question": "The crane is red.", "answer": "Noted.", "created_at": NOON}
+                services.record(project.bank, chat_key="more", now=NOON, **turn)
         bank_scope.leave()
         tasks.sweep.apply()
         bank_scope.leave()
@@ -250,36 +256,76 @@ class ChecksTest(TestCase):
 
 @pytest.mark.long
 @pytest.mark.own_servers
-def test_a_served_site_whose_role_owns_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("through", [pytest.param("directly", marks=in_ci), "PgBouncer"])
+def test_a_served_site_whose_role_owns_nothing(through: str, tmp_path: Path) -> None:
     """Migrated by the owner, served as the role: the gateway remembers, commands work, and SQL alone finds nothing."""
     role = f"memorybank_app_{uuid4().hex[:8]}"
-    with gateway(tmp_path, postgres=needs_postgres()) as found, closing_role(found.site, role) as address:
-        assert found.site.manage("migrate", "--verbosity", "0", ROW_SECURITY_ROLE=role).code == 0
-        kill(found.server)
-        found.site.env["ROW_SECURITY_ROLE"], found.site.database_url = role, address
-        found.restart()
+    pooler = pooled if through == "PgBouncer" else nullcontext
+    with (
+        gateway(tmp_path, postgres=needs_postgres()) as served_site,
+        closing_role(served_site.site, role) as own_address,
+        pooler(own_address) as address,
+    ):
+        assert served_site.site.manage("migrate", "--verbosity", "0", ROW_SECURITY_ROLE=role).code == 0
+        kill(served_site.server)
+        served_site.site.env["ROW_SECURITY_ROLE"], served_site.site.database_url = role, address
+        served_site.restart()
 
         def ask(project: str, question: str) -> dict[str, str]:
             body = {"model": "m", "messages": [{"role": "user", "content": question}]}
-            bearer = f"Bearer {found.key(project)}"
-            status, headers, answer = found.post("/v1/chat/completions", body, Authorization=bearer)
+            bearer = f"Bearer {served_site.key(project)}"
+            status, headers, answer = served_site.post("/v1/chat/completions", body, Authorization=bearer)
             assert status == 200, answer
             return headers
 
         ask("acme/apollo", VAULT)
         ask("globex/zeus", FERRY)
         later = (timezone.now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        assert found.site.manage("run_memory", "--until-idle", "--now", later).code == 0
+        assert served_site.site.manage("run_memory", "--until-idle", "--now", later).code == 0
         assert int(ask("acme/apollo", "Hello?")["x-memory-block-tokens"]) > 0
-        shown = found.site.manage("show_memory", "acme/apollo").out
+        shown = served_site.site.manage("show_memory", "acme/apollo").out
         assert "Lisbon" in shown
         assert "Ostend" not in shown
-        checked = found.site.manage("check", "--database", "default")
+        checked = served_site.site.manage("check", "--database", "default")
         assert "memorybank.W" not in checked.err, checked.err
-        assert found.site.manage("check_memory").code == 0
+        assert served_site.site.manage("check_memory").code == 0
         # What was entered ended with its transaction: this connection has none.
-        assert found.site.ask("SELECT count(*) FROM memorybank_output") == [(0,)]
-        assert found.site.ask("SELECT count(*) FROM memorybank_chat") == [(0,)]
+        assert served_site.site.ask("SELECT count(*) FROM memorybank_output") == [(0,)]
+        assert served_site.site.ask("SELECT count(*) FROM memorybank_chat") == [(0,)]
+
+
+POOLER = """
+[databases]
+{name} = host={server.hostname} port={port} dbname={name} user={server.username} password={server.password}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {own_port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+"""
+
+
+@contextmanager
+def pooled(address: str) -> Iterator[str]:
+    """The address of the database behind PgBouncer, whose two connections all transactions share."""
+    program, server, own_port = needs_pgbouncer(), urlsplit(address), free_port()
+    name = server.path.removeprefix("/")
+    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
+        file.write(POOLER.format(name=name, server=server, port=server.port or 5432, own_port=own_port))
+        file.flush()
+        Path(file.name).chmod(0o644)
+        unprivileged = ["-u", "nobody"] if os.getuid() == 0 else []  # it refuses to run as root
+        process = subprocess.Popen([program, "-q", *unprivileged, file.name], start_new_session=True)
+        try:
+            pool = urlunsplit(server._replace(netloc=f"{server.username}@127.0.0.1:{own_port}"))
+            until = time.monotonic() + PROCESS_TIMEOUT_SECONDS
+            while process.poll() is None and not listens(own_port) and time.monotonic() < until:
+                time.sleep(0.1)
+            yield pool
+        finally:
+            kill(process)
 
 
 @contextmanager

@@ -11,10 +11,10 @@ import pytest
 from openai import OpenAI
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_pages import browser, log_in
+from tests.browser.test_memory_and_layout import browser, log_in
 from tests.projects.chat.test_lost_answers import PEOPLE, free_port
 from tests.projects.chat.test_lost_answers import Browser as Reader
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.own_site import Site, site, wait_until
 from tests.support.requirements import needs_small_model
 from tests.support.small_model import CONTEXT, NAME, SmallModel, small_model
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.own_servers
 
 SAID = "We decided that the ledger moves to PostgreSQL 16 on 9 June 2026. Tell me at length how to prepare for that."
 ASKED = "Which database does the ledger get?"
-KEPT = "PostgreSQL 16"
+REMEMBERED_ENGINE = "PostgreSQL 16"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallModel]:
 def own_site(tmp_path: Path, model: SmallModel) -> Iterator[Site]:
     """As `serve` runs it, at ``env["ADDRESS"]``; Bob has a chat at ``env["CHAT"]``."""
     upstream = {"LLM_BASE_URL": model.base_url, "LLM_MODEL": NAME, "LLM_CONTEXT_TOKENS": str(CONTEXT)}
-    patient = {"LLM_TIMEOUT": str(PATIENCE), "LLM_MAX_RETRIES": "0", "SWEEP_SECONDS": "1"}
+    patient = {"LLM_TIMEOUT": str(PROCESS_TIMEOUT_SECONDS), "LLM_MAX_RETRIES": "0", "SWEEP_SECONDS": "1"}
     address = f"127.0.0.1:{free_port()}"
     with site(tmp_path, DEBUG="true", ADDRESS=f"http://{address}", **upstream, **patient) as made:
         people = made.manage("shell", "--verbosity", "0", "-c", PEOPLE)
@@ -56,7 +56,7 @@ def page(own_site: Site) -> Iterator[Page]:
     with browser() as chromium:
         context = chromium.new_context(base_url=own_site.env["ADDRESS"])
         made = log_in(context, "bob", "a pass phrase")
-        expect.set_options(timeout=PATIENCE * 1000)
+        expect.set_options(timeout=PROCESS_TIMEOUT_SECONDS * 1000)
         made.goto(own_site.env["CHAT"])
         yield made
 
@@ -115,7 +115,7 @@ def test_a_chat_is_written_stopped_and_remembered_and_the_next_is_told(
     say(page, ASKED)
     expect(page.locator(".writing")).to_have_count(0)
     expect(page.locator("#turns .theirs .text")).to_have_count(1)
-    assert block.strip() in model.told() and KEPT in model.told()
+    assert block.strip() in model.told() and REMEMBERED_ENGINE in model.told()
 
 
 def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_said(
@@ -123,8 +123,8 @@ def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_s
 ) -> None:
     key = own_site.manage("create_api_key", "acme/apollo", "--name", "desk", "--scopes", "read,write", "--json").json
     client = OpenAI(base_url=f"{own_site.env['ADDRESS']}/v1", api_key=key["key"], max_retries=0)
-    said = [{"role": "user", "content": SAID}]
-    stream = client.chat.completions.create(model=NAME, messages=said, stream=True)  # type: ignore[call-overload]
+    request = [{"role": "user", "content": SAID}]
+    stream = client.chat.completions.create(model=NAME, messages=request, stream=True)  # type: ignore[call-overload]
     pieces = [chunk.choices[0].delta.content for chunk in stream if chunk.choices and chunk.choices[0].delta.content]
     assert len(pieces) >= 2
     [(question, answer, status)] = own_site.ask("SELECT question, answer, status FROM memorybank_output")
@@ -135,5 +135,5 @@ def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_s
     made = client.chat.completions.create(model=NAME, messages=messages)  # type: ignore[call-overload]
     client.close()
     assert made.choices[0].message.content
-    assert KEPT in model.told()
+    assert REMEMBERED_ENGINE in model.told()
     assert own_site.ask("SELECT count(DISTINCT chat_id) FROM memorybank_output") == [(2,)]

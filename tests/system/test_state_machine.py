@@ -76,7 +76,7 @@ ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Pacific/Apia", "Africa/Cai
 
 
 @dataclass(frozen=True)
-class Said:
+class RecordedTurn:
     """A turn as whoever recorded it knows it."""
 
     bank: int
@@ -112,8 +112,10 @@ talk = st.builds(
 def good(messages: Sequence[Message]) -> str:
     """An obedient model: one line for each numbered item, in the item's own words, citing it."""
     items = re.findall(r"^\[(F?\d+)\] \(.*?\) (.*)$", messages[-1]["content"], re.M)
-    said = [(label, re.findall(r"\b[^\W\d_]{3,30}\b", text)[:10]) for label, text in items]
-    return "\n".join(f"- fact: {' '.join(words)} [{label}]" for label, words in said if len(words) > 1) or "- nothing"
+    words_of = [(label, re.findall(r"\b[^\W\d_]{3,30}\b", text)[:10]) for label, text in items]
+    return (
+        "\n".join(f"- fact: {' '.join(words)} [{label}]" for label, words in words_of if len(words) > 1) or "- nothing"
+    )
 
 
 def unless_poisoned(messages: Sequence[Message]) -> str:
@@ -145,7 +147,7 @@ class MemoryMachine(RuleBasedStateMachine):
         self.now = MONDAY
         self.banks = [Bank.objects.create(max_tokens=200) for _ in range(2)]
         self.sequence = self.raced = 0
-        self.said: dict[str, Said] = {}  # by key; what is erased leaves
+        self.said: dict[str, RecordedTurn] = {}  # by key; what is erased leaves
         self.erased: set[str] = set()  # words that nobody else said
         self.until: dict[tuple[int, str, str], datetime] = {}  # what was said before is refused
         self.nobody = ScriptedLLM()
@@ -228,7 +230,7 @@ class MemoryMachine(RuleBasedStateMachine):
                 services.record(self.banks[number], **turn, now=self.now)
             return
         first = services.record(self.banks[number], **turn, now=self.now)
-        self.said[first.key] = Said(number, key, turn["author"], question)
+        self.said[first.key] = RecordedTurn(number, key, turn["author"], question)
         if self.sequence % 5 == 0:
             assert services.record(self.banks[number], **turn, now=self.now).pk == first.pk
 
@@ -516,6 +518,7 @@ def test_it_keeps_its_invariants_without_any_model(settings: Any) -> None:
     run_state_machine_as_test(MemoryMachine, settings=hypothesis.settings(SETTINGS, max_examples=fewer))
 
 
+@pytest.mark.any_database
 @pytest.mark.usefixtures("small_limits")
 @pytest.mark.parametrize("what", RACES)
 @pytest.mark.parametrize("work", ["a new leaf", pytest.param("an extended leaf", marks=in_ci), "a roll-up"])

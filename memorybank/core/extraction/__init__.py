@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memorybank.core.extraction.antecedents import join_dependent
-from memorybank.core.extraction.kinds import is_question, kind_of, without_pleasantries
-from memorybank.core.extraction.salience import MeasuredSentence, Prior, prior_weight, weigh
+from memorybank.core.extraction.kinds import is_question, is_request, kind_by, without_pleasantries
+from memorybank.core.extraction.salience import CAPITALISED, DIGIT, MeasuredSentence, Prior, prior_weight, weigh
 from memorybank.core.turns import DraftFact, Turn, Utterance
 from memorybank.language import collect, tokens
 from memorybank.language.dates import resolve
@@ -37,6 +37,14 @@ class CandidateSentence:
         least_words, least_terms = MIN_ASSISTANT_FACT_WORDS if self.utterance.by_machine() else MIN_FACT_WORDS
         return len(words(self.text)) >= least_words and len(terms(self.text)) >= least_terms
 
+    def only_asks_the_model(self) -> bool:
+        """Whether a person only asks the model for something, and states nothing such as a number or a name by it."""
+        if self.utterance.by_machine() or not any(map(Utterance.by_machine, self.turn.utterances)):
+            return False
+        if is_request(self.text):
+            return DIGIT.search(self.text) is None and ":" not in self.text
+        return is_question(self.text) and not (DIGIT.search(self.text) or CAPITALISED.search(self.text))
+
     def read(self, prior: Prior) -> MeasuredSentence:
         """The sentence with resolved dates, ready to be weighed."""
         text = resolve(self.text, self.turn.at.date(), replace=True)
@@ -57,7 +65,8 @@ def extract(
         tokens.count(readable(u.text), encoding) for turn in turns for u in turn.utterances if u.role != "tool"
     )
     limit = min(max_tokens, max(MIN_LEAF_TOKENS, int(chat_tokens * share)))
-    drafts = [draft for sentence in candidates(turns) if (draft := as_fact(sentence, prior)) is not None]
+    told = (sentence for sentence in candidates(turns) if not sentence.only_asks_the_model())
+    drafts = [draft for sentence in told if (draft := as_fact(sentence, prior)) is not None]
     kept: set[int] = set()
     seen: set[str] = set()
     for number in sorted(range(len(drafts)), key=lambda n: (-drafts[n].weight, n)):
@@ -98,7 +107,7 @@ def as_fact(sentence: CandidateSentence, prior: Prior) -> DraftFact | None:
         return None
     measured = sentence.read(prior)
     return DraftFact(
-        kind=kind_of(measured.text),
+        kind=kind_by(measured.text, measured.signs),
         text=with_question(sentence.question, measured.text),
         speaker=sentence.utterance.speaker,
         said_on=sentence.turn.at.date(),
@@ -116,8 +125,9 @@ def with_question(question: str, answer: str) -> str:
 
 
 def _answers(question: str, answer: str) -> bool:
-    """Whether the next sentence seems to answer: a repeated word, a number, a typical or a content word first.
+    """Whether a sentence seems to answer the question.
 
+    It does if it repeats a word of it, has a number, or begins with a typical answer word or with a content word.
     Otherwise it may refer to something before the question: "How is your dog?" "He must be so proud!"
     """
     asked = set(map(stem, informative_words(question)))

@@ -1,8 +1,10 @@
 """Classify the kind of a sentence (fact, decision, preference, question) by signs that are hard to misread."""
 
 import re
+from collections.abc import Collection
 
 from memorybank.language import alternation, collect, whole_words
+from memorybank.language.prefilter import Patterns
 
 DECIDED = re.compile(whole_words(lambda pack: pack.kinds.decided), re.IGNORECASE)
 UNDECIDED = re.compile(whole_words(lambda pack: pack.kinds.undecided), re.IGNORECASE)
@@ -11,7 +13,7 @@ PREFERRED = re.compile(whole_words(lambda pack: pack.kinds.preferred), re.IGNORE
 REQUESTED = re.compile(alternation(collect(lambda pack: pack.kinds.requested)), re.IGNORECASE)
 
 _PLEASANTRIES = alternation(collect(lambda pack: pack.talk.pleasantries))
-#: Between the words and the end of a sentence.
+#: Characters that may follow the last word of a sentence.
 _ENDS = "\"'”’» )]}.,!?…。！？؟¿¡"
 PLEASANTRY = re.compile(_PLEASANTRIES, re.IGNORECASE)
 TRAILING_PLEASANTRY = re.compile(rf"(?<=[.!?…\"”])\s+(?:{_PLEASANTRIES})[{re.escape(_ENDS)}]*$", re.IGNORECASE)
@@ -23,9 +25,9 @@ OWED = re.compile(whole_words(lambda pack: pack.kinds.owed), re.IGNORECASE)
 
 
 def without_pleasantries(text: str) -> str:
-    """The text without what only keeps somebody company, or asks back ("See you Monday." "what's that"); "" if no more.
+    """The text without pleasantries and short questions back ("See you Monday." "what's that"); "" if nothing is left.
 
-    A sentence may end with one that somebody began in lower case.
+    A pleasantry that begins in lower case is part of the sentence before it, so the end of the text is checked, too.
     """
     return "" if PLEASANTRY.fullmatch(text.strip(_ENDS)) else TRAILING_PLEASANTRY.sub("", text)
 
@@ -40,10 +42,32 @@ def is_question(text: str) -> bool:
     return text.rstrip("\"'”’» )").endswith(("?", "？", "؟"))
 
 
+KIND_SIGNS = Patterns(
+    [
+        (DECIDED, "decided"),
+        (UNDECIDED, "undecided"),
+        (PREFERRED, "preferred"),
+        (PURPOSE, "purpose"),
+        (RESPONSIBILITY, "role"),
+        (OWED, "owed"),
+    ]
+)
+
+
+def signs_in(text: str) -> frozenset[str]:
+    """The names of the signs in a sentence."""
+    return frozenset(KIND_SIGNS.found(text))
+
+
 def kind_of(text: str) -> str:
     """fact, decision, preference or question."""
+    return kind_by(text, signs_in(text))
+
+
+def kind_by(text: str, signs: Collection[str]) -> str:
+    """Like :func:`kind_of`, for a sentence whose signs are known."""
     if is_question(text):
         return "question"
-    if DECIDED.search(text) and not UNDECIDED.search(text):
+    if "decided" in signs and "undecided" not in signs:
         return "decision"
-    return "preference" if PREFERRED.search(text) else "fact"
+    return "preference" if "preferred" in signs else "fact"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from memorybank.core.extraction.kinds import OWED, PURPOSE, RESPONSIBILITY, is_question, is_request, kind_of
+from memorybank.core.extraction.kinds import is_question, is_request, kind_by, signs_in
 from memorybank.core.turns import Role
 from memorybank.language import is_cjk, plain, tokens, whole_words
 from memorybank.language.sentences.disfluency import is_halting
@@ -23,13 +23,14 @@ TIMED = re.compile(rf"\b(?:19|20)\d\d\b|{whole_words(lambda pack: pack.dates.sig
 class MeasuredSentence:
     """A sentence and its place in the chat: the input of all features.
 
-    ``information`` is that of its distinct content words; ``answers``: it follows a question; ``position`` is 0 at the
-    chat's beginning and 1 at its end.
+    ``information`` grows with the rarity of its distinct content words; ``signs`` are those of :func:`signs_in`;
+    ``answers``: it follows a question; ``position`` is 0 at the chat's beginning and 1 at its end.
     """
 
     text: str
     words: Sequence[str]
     information: float
+    signs: frozenset[str]
     assistant: bool
     answers: bool
     position: float
@@ -54,7 +55,7 @@ class Discount:
 
 
 BIAS_LOG_ODDS = -4.0
-#: Rounded, so that no weight depends on one data set.
+#: The weights are rounded, so that none is fitted to one data set.
 FEATURES = (
     Feature("information", 1.1, lambda sentence: sentence.information),
     Feature("capitals", 0.6, lambda sentence: min(2, len(CAPITALISED.findall(sentence.text)) ** 0.5)),
@@ -63,10 +64,10 @@ FEATURES = (
     Feature("time", 1.6, lambda sentence: bool(TIMED.search(sentence.text))),
     Feature("answer", 0.7, lambda sentence: sentence.answers),
     Feature("position", -0.6, lambda sentence: sentence.position),
-    Feature("decision", 1.0, lambda sentence: kind_of(sentence.text) == "decision"),
-    Feature("purpose", 1.0, lambda sentence: bool(PURPOSE.search(sentence.text))),
-    Feature("role", 1.0, lambda sentence: bool(RESPONSIBILITY.search(sentence.text))),
-    Feature("open or owed", 1.0, lambda sentence: bool(OWED.search(sentence.text))),
+    Feature("decision", 1.0, lambda sentence: kind_by(sentence.text, sentence.signs) == "decision"),
+    Feature("purpose", 1.0, lambda sentence: "purpose" in sentence.signs),
+    Feature("role", 1.0, lambda sentence: "role" in sentence.signs),
+    Feature("open or owed", 1.0, lambda sentence: "owed" in sentence.signs),
     Feature(
         "praise",
         -3.0,
@@ -106,7 +107,8 @@ class Prior:
     def read(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> MeasuredSentence:
         """The sentence with everything that its features are measured on."""
         text_words = words(text)
-        return MeasuredSentence(text, text_words, self.information(text_words), assistant, answers, position)
+        information = self.information(text_words)
+        return MeasuredSentence(text, text_words, information, signs_in(text), assistant, answers, position)
 
     def weigh(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> float:
         """How likely the sentence will be asked for, 0…1."""
@@ -123,7 +125,7 @@ def prior_weight(sentence: MeasuredSentence) -> float:
 def weigh(text: str, *, role: Role = "user", encoding: str, names: Collection[str] = ()) -> float:
     """The prior weight of a line that an LLM wrote, on the scale of the extracted facts.
 
-    ``names``, case-folded, count for nothing: the line says "Ana moved" where Ana said "I moved".
+    ``names`` must be case-folded and are ignored, because the line says "Ana moved" where Ana said "I moved".
     """
     text = plain(text)
     if names:

@@ -17,11 +17,11 @@ SECTIONS = (PINNED, WRITTEN, STABLE, QUOTA, FURTHER)
 #: Not in the block: the facts that would be added next.
 RESERVE = "reserve"
 #: The first line of a block.
-HEADER = prompts.text("memory.block")
+BLOCK_HEADER = prompts.text("memory.block")
 #: The heading of the last section, if a stable section precedes it.
 MORE_HEADING = prompts.text("memory.further")
 #: Encloses all quoted text. No line can contain it, so no line can end the quotation and speak as somebody else.
-FENCE = "```"
+BLOCK_FENCE = "```"
 #: The approximate tokens of opening a paragraph or a section with its heading; and of the shortest useful line.
 OPENING_TOKENS, MIN_LINE_TOKENS = 8, 6
 
@@ -30,7 +30,7 @@ class Assembly(Generic[L]):
     """Items in their sections under a header, between fences. Its size is always that of the whole text."""
 
     def __init__(self, header: str, budget: int, encoding: str) -> None:
-        self.header, self.budget = f"{header}\n{FENCE}", budget
+        self.header, self.budget = f"{header}\n{BLOCK_FENCE}", budget
         self.sheet = Sheet(encoding)
         self.sections: dict[str, list[Item[L]]] = {name: [] for name in SECTIONS}
 
@@ -47,17 +47,17 @@ class Assembly(Generic[L]):
             if items:
                 lines += [MORE_HEADING] if name == FURTHER and self.needs_heading() else []
                 lines += self.sheet.paragraphs(items)
-        return "\n".join([self.header, *lines, FENCE]) if lines else ""
+        return "\n".join([self.header, *lines, BLOCK_FENCE]) if lines else ""
 
     def needs_heading(self) -> bool:
-        """Whether the last section follows one that it could be mistaken for a part of."""
+        """Whether the last section needs a heading: without one, it would seem to continue the section before it."""
         return bool(self.sections[STABLE] or self.sections[WRITTEN])
 
     def room(self) -> int:
         """The remaining budget in tokens; negative when the text is too long."""
         if text := self.text():
             return self.budget - self.sheet.count(text)
-        return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(FENCE)
+        return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(BLOCK_FENCE)
 
     def fill(
         self, section: str, items: Sequence[Item[L]], room: int, to: Objective[Item[L]], *, least: int | None = None

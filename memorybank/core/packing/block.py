@@ -12,8 +12,8 @@ from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import LABEL_TOKENS, MemoryLine, PackedBlock
 from memorybank.core.packing import objective
 from memorybank.core.packing.assembly import (
+    BLOCK_HEADER,
     FURTHER,
-    HEADER,
     MIN_LINE_TOKENS,
     OPENING_TOKENS,
     PINNED,
@@ -35,8 +35,8 @@ GIVE_WAY_SHARE, GIVE_WAY_ROUNDS = 0.03, 5
 # How often the remaining tokens are filled (measured: a fourth time adds nothing).
 FILL_ROUNDS = 3
 
-# The shares of each digest and of each chat's notes that a written block shows if it is too long: notes, which are
-# not condensed yet, are shortened first.
+# The steps in which a written block is shortened if it is too long, as shares of each digest and of each chat's notes
+# that remain. Notes are shortened first, because they are not condensed yet.
 WRITTEN_SHARES = (
     *((1, 1), (1, 0.8), (1, 0.65), (1, 0.5), (1, 0.35), (1, 0.2), (1, 0)),
     *((0.85, 0), (0.7, 0), (0.55, 0), (0.4, 0), (0.3, 0), (0.2, 0), (0.1, 0), (0, 0)),
@@ -49,7 +49,7 @@ def pack(
     candidates: Iterable[MemoryLine] | Pool,
     budget: int,
     *,
-    header: str = HEADER,
+    header: str = BLOCK_HEADER,
     encoding: str = "o200k_base",
     reserve: bool = True,
 ) -> PackedBlock:
@@ -69,7 +69,9 @@ def pack(
         packing.fill_quotas()
     packing.fill_further()
     text, size = packing.assembly.finished()
-    return PackedBlock(text, size, lines_of(packing.assembly), packing.reserve() if reserve and text else ())
+    following = packing.reserve() if reserve and text else ()
+    people, trusted = (pool.people, pool.trusted) if reserve else ((), ())
+    return PackedBlock(text, size, lines_of(packing.assembly), following, people, trusted)
 
 
 class WrittenEntry(NamedTuple):
@@ -87,7 +89,7 @@ def written_by(item: LineItem) -> WrittenEntry:
 
 
 def first_of_each(items: Iterable[LineItem], most: Mapping[WrittenEntry, int]) -> Iterator[LineItem]:
-    """The first items of each entry, at most ``most`` of it."""
+    """The first items of each entry, at most ``most[entry]``."""
     seen = Counter[WrittenEntry]()
     for item in items:
         entry = written_by(item)
@@ -190,7 +192,7 @@ class Packing:
             self.fill(QUOTA, room, tier=tier, least=least)
 
     def missing(self, tier: int) -> int:
-        """How many tokens the tier is below its quota, and has facts for."""
+        """How many tokens the tier is below its quota, but at most as many as its unused facts have."""
         have = sum(item.cost + LABEL_TOKENS for item in self.in_tiers() if item.line.tier == tier)
         quota = self.quota(tier)
         if have >= quota:
@@ -226,7 +228,8 @@ class Packing:
     def fill_further(self) -> None:
         """The best of all other facts, until nothing more fits.
 
-        Costs are estimates, so a few tokens remain after each round. The last are for paragraphs that are already open.
+        Costs are estimates, so a few tokens remain after each round. The last round adds facts to the quota section,
+        where paragraphs are already open.
         """
         for section in (*[FURTHER] * FILL_ROUNDS, QUOTA):
             needs_heading = section == FURTHER and self.assembly.needs_heading() and not self.assembly[FURTHER]

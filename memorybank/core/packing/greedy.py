@@ -82,8 +82,9 @@ class Openings:
 class Selection:
     """The facts chosen for a block so far, with their words, chats and paragraphs.
 
-    ``heard`` counts the lines of each chat. ``turn_counts`` counts the facts of each turn: those that a model wrote,
-    and quoted sentences (True). ``digested`` are the turns that chosen digests cover.
+    ``heard`` counts the lines of each chat. ``turn_counts`` counts facts by turn and ``detail``: False for facts that a
+    model wrote, True for quoted sentences. ``restated`` has the leaf facts that chosen
+    digests tell, each with one of these digests; ``digested`` has the turns that they cover.
     """
 
     openings: Openings = field(default_factory=Openings)
@@ -91,7 +92,7 @@ class Selection:
     heard: Counter[str] = field(default_factory=Counter)
     turn_counts: Counter[tuple[int, bool]] = field(default_factory=Counter)
     taken: set[int] = field(default_factory=set)
-    restated: set[int] = field(default_factory=set)
+    restated: dict[int, str] = field(default_factory=dict)
     digested: set[int] = field(default_factory=set)
     shown: dict[tuple[str, ...], Item[MemoryLine]] = field(default_factory=dict)
 
@@ -99,7 +100,7 @@ class Selection:
         """Choose the item."""
         self.shown[item.key] = item
         self.taken.update(item.facts)
-        self.restated |= item.line.restates
+        self.restated |= dict.fromkeys(item.line.restates - self.restated.keys(), item.line.chat)
         if item.line.restates:
             self.digested |= item.line.turns
         self.words.update(item.concepts)
@@ -111,7 +112,8 @@ class Selection:
         """Remove the item again."""
         self.shown.pop(item.key, None)
         self.taken.difference_update(item.facts)
-        self.restated -= item.line.restates
+        for fact in item.line.restates:
+            self.restated.pop(fact, None)
         self.words.subtract(item.concepts)
         self.heard[item.line.chat] -= 1
         self.turn_counts.subtract((turn, item.line.detail) for turn in item.line.turns)
@@ -124,19 +126,27 @@ class Selection:
 
     def repeats(self, item: Item[MemoryLine]) -> bool:
         """Whether the block has one of its facts already, or a digest covers its turns."""
-        return self.covers(item.facts, item.line.restates) or self.is_digested(item.line)
+        return self.covers(item.facts, item.line) or self.is_digested(item.line)
 
     def is_digested(self, line: MemoryLine) -> bool:
         """Whether the line is a quoted sentence of turns that the block's digests cover."""
         return line.detail and bool(line.turns) and self.digested.issuperset(line.turns)
 
-    def covers(self, ids: Collection[int], restates: frozenset[int]) -> bool:
-        """Whether the block has one of these facts, a digest's line that restates one, or all of ``restates``."""
+    def covers(self, ids: Collection[int], line: MemoryLine) -> bool:
+        """Whether the block has one of a line's facts, a digest's line that restates it, or all that it restates.
+
+        A digest tells a chat's notes in fewer words, so it restates no note as a whole. Its lines do not repeat each
+        other, because the writer may tell a note under several subjects.
+        """
         return (
             not self.taken.isdisjoint(ids)
-            or not self.restated.isdisjoint(ids)
-            or (bool(restates) and all(fact in self.taken or fact in self.restated for fact in restates))
+            or (not line.is_note and not self.restated.keys().isdisjoint(ids))
+            or (bool(line.restates) and all(fact in self.taken or self._retells(fact, line) for fact in line.restates))
         )
+
+    def _retells(self, fact: int, line: MemoryLine) -> bool:
+        """Whether another digest than the line's restates the fact."""
+        return self.restated.get(fact, line.chat) != line.chat
 
     def unites(self, item: Item[MemoryLine]) -> bool:
         """Whether a chosen item has the same text but for case and articles; that item then stands for both."""
@@ -160,7 +170,7 @@ class InOrder:
         return 0.0
 
     def price(self, item: Item[MemoryLine]) -> int:
-        """The tokens with date and speaker."""
+        """The item's tokens, with date and speaker if it is the first to need them."""
         return self.selection.openings.price(item, self.section)
 
     def is_redundant(self, item: Item[MemoryLine]) -> bool:

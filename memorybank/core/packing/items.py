@@ -9,8 +9,9 @@ from memorybank.language import plain
 from memorybank.language.dates import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
-from memorybank.safety.quoting import introduces, quote_speech, reported
-from memorybank.safety.rule_signs import is_claim
+from memorybank.safety.edge_names import has_edge_name
+from memorybank.safety.quoting import quote_speech, report_in, reported
+from memorybank.safety.standing import Standing, standing
 
 
 class Layable(Protocol):
@@ -68,7 +69,7 @@ class Item(Generic[L]):
 
     @property
     def near_its_date(self) -> str:
-        """Its text near the date of its paragraph, where dates are short. Laid out often, and computed once."""
+        """Its text with shortened dates, for use near the date of its paragraph. Cached, because layout runs often."""
         if not self._near:
             self._near = shorten_dates(self.text, self.line.label)
         return self._near
@@ -85,7 +86,7 @@ def line_of(item: Item[MemoryLine], section: str, text: str = "") -> MemoryLine:
 
 
 def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
-    """The text's content words, without those of ``but``."""
+    """The text's content words, without those of ``but``; the whole text if none is left."""
     known = set(terms(but))
     return tuple(dict.fromkeys(word for word in terms(text) if word not in known)) or (text,)
 
@@ -95,17 +96,30 @@ def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
     return (speaker, *(word for word in words(text) if word not in ARTICLES))
 
 
-def as_line(text: str, names: Collection[str], *, approved: bool = False) -> str:
-    """One visible line that ends like a sentence, imitates no fence, and quotes speech in other people's names.
+def as_line(
+    text: str,
+    names: Collection[str],
+    *,
+    speaker: str = "",
+    approved: bool = False,
+    trusted: bool = False,
+    claims: bool = True,
+) -> str:
+    """One visible line that ends like a sentence and contains no fence.
 
-    What may be a rule, or may be taken for another's words, is told as a report, unless somebody ``approved`` it or a
-    model worded it.
+    A text that is not a plain fact of its ``speaker`` is worded as a report; for a claim the line is "" unless
+    ``claims`` are allowed. If it was ``approved``, by somebody or because a model worded it, only speech in other
+    people's names is quoted. ``trusted``: see :func:`standing`.
     """
+    if approved:
+        return quote_speech(with_full_stop(inert(report_in(text) or text)), names)
     line = with_full_stop(inert(text))
-    shown = quote_speech(line, names)
-    if shown == line and not approved and (introduces(line, names) or is_claim(line)):
-        return reported(line, names)
-    return shown
+    match standing(line, names=names, author=speaker, trusted=trusted):
+        case Standing.FACT if not has_edge_name(line, names, author=speaker):
+            return line
+        case Standing.CLAIM if not claims:
+            return ""
+    return reported(line, names)
 
 
 def inert(text: str) -> str:

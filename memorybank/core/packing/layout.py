@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from memorybank.core.packing.items import Item, inert
 from memorybank.language import tokens
 from memorybank.language.terms import word_count
+from memorybank.safety.quoting import REPORTED, report_in
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
@@ -15,7 +17,12 @@ SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
 #: less; 20 to 35 save the same.
 NEAR_DATE_WORDS = 20
 
+#: A speaker's name is repeated after this many words, because a reader forgets whose words they are.
+WORDS_PER_NAME = 50
+
 AnyItem = TypeVar("AnyItem", bound=Item[Any])
+#: Labels and names of speakers are few, and each layout writes them again.
+_inert_name = lru_cache(maxsize=4096)(inert)
 
 
 def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
@@ -26,17 +33,13 @@ def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
     """
     by_time = sorted(items, key=lambda item: item.line.order)
     first: dict[tuple[object, ...], int] = {}
+    keys: list[tuple[Any, int, int, int]] = []
     for place, item in enumerate(by_time):
-        strand = (*item.paragraph, item.line.strand)
-        for group in (item.paragraph, strand, (*strand, item.line.speaker)):
-            first.setdefault(group, place)
-
-    def place_of(item: AnyItem) -> tuple[Any, int, int, int]:
-        strand = (*item.paragraph, item.line.strand)
-        speaker = (*strand, item.line.speaker)
-        return (item.paragraph[0], first[item.paragraph], first[strand], first[speaker])
-
-    return sorted(by_time, key=place_of)
+        paragraph, line = item.paragraph, item.line
+        strand = (*paragraph, line.strand)
+        begun = first.setdefault(paragraph, place), first.setdefault(strand, place)
+        keys.append((paragraph[0], *begun, first.setdefault((*strand, line.speaker), place)))
+    return [by_time[place] for place in sorted(range(len(keys)), key=keys.__getitem__)]
 
 
 class Sheet:
@@ -71,24 +74,34 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
     for item in ordered(items):
         if item.paragraph != paragraph:
             paragraph, words = item.paragraph, 0
-        text = item.near_its_date if words < NEAR_DATE_WORDS else item.text
-        words += word_count(text)
-        yield item, text
+        if words >= NEAR_DATE_WORDS:
+            yield item, item.text
+            continue
+        words += word_count(item.near_its_date)
+        yield item, item.near_its_date
 
 
 def paragraphs(items: Sequence[Item[Any]]) -> list[str]:
-    """The date, then each speaker once with their lines. No line of the text begins with a fact's own words."""
+    """Paragraphs of a date, then each speaker with their lines; no line of text begins with a fact's own words.
+
+    A speaker is named again for a report, after a report, and every ``WORDS_PER_NAME`` words. Consecutive reports of a
+    speaker are one quotation.
+    """
     lines: list[str] = []
     last: Item[Any] | None = None
+    words, after_report = 0, False
     for item, text in worded(items):
-        line = item.line
+        speaker, is_report = _inert_name(item.line.speaker), bool(report_in(text))
         if last is None or last.paragraph != item.paragraph:
-            lines.append(inert(line.label) or "-")
+            lines.append(_inert_name(item.line.label) or "-")
             last = None
-        if line.speaker and (last is None or last.line.speaker != line.speaker):
-            lines[-1] += f" {inert(line.speaker)}:"
-        elif last is None:
-            lines[-1] += ":"
-        lines[-1] += f" {text}"
-        last = item
+        begins = last is None or last.line.speaker != item.line.speaker or words >= WORDS_PER_NAME
+        if not begins and is_report and after_report:
+            lines[-1] = f"{lines[-1].removesuffix('”')} {text.removeprefix(REPORTED)}"
+        elif speaker and (begins or is_report or after_report):
+            lines[-1] += f" {speaker} {text}" if is_report else f" {speaker}: {text}"
+        else:
+            lines[-1] += f": {text}" if last is None else f" {text}"
+        words = word_count(text) + (0 if begins else words)
+        last, after_report = item, is_report
     return lines

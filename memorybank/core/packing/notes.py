@@ -1,10 +1,10 @@
 """Ranked passages → fenced notes within a budget, laid out like a block.
 
-Separate from ``pack``, because notes have an order already, and no tiers, stable prefix or reserve. Filling, layout
-and the proof of the budget are shared.
+Separate from ``pack``, because notes are already ranked and have no tiers, stable prefix or reserve. Filling, layout
+and the exact check of the budget are shared.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -14,7 +14,7 @@ from memorybank.core.packing.assembly import FURTHER, MIN_LINE_TOKENS, Assembly
 from memorybank.core.packing.greedy import Openings
 from memorybank.core.packing.items import Item, as_line, dedup_key
 from memorybank.core.packing.layout import worded
-from memorybank.core.turns import ASSISTANT_SPEAKER
+from memorybank.core.turns import ASSISTANT_SPEAKER, NOTES_SPEAKER
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
 
@@ -27,9 +27,9 @@ class Passage(NamedTuple):
 
     ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
     ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
-    It was recalled for the words ``asked`` of the question, and perhaps because its speaker is ``named``. ``rank`` is
-    that of its turn, 1 for the best, or 0 if the passage replaces another. ``behind`` are output and place of the
-    passages without which it is not shown.
+    ``asked`` are the words of the question that it was recalled for; ``named``: the question names its speaker.
+    ``rank`` is that of its turn, 1 for the best, or 0 if the passage replaces another. ``behind`` has the (output,
+    place) of the passages that it depends on: without them it is not shown.
     """
 
     output: int
@@ -46,13 +46,13 @@ class Passage(NamedTuple):
     behind: tuple[tuple[int, int], ...] = ()
     #: Whether its chat is private.
     private: bool = False
-    #: Whether it may say how to behave: somebody approved it, or it is for its speaker alone.
+    #: Whether it may contain instructions: somebody approved it, or it is shown to its speaker alone.
     approved: bool = False
 
     @property
     def day(self) -> str:
         """The day of the turn, as 2023-05-08."""
-        return f"{self.at:%Y-%m-%d}"
+        return self.at.date().isoformat()
 
     @property
     def era(self) -> tuple[str, int]:
@@ -61,13 +61,23 @@ class Passage(NamedTuple):
 
     @property
     def strand(self) -> int:
-        """Sentences of a turn are kept together."""
-        return self.output
+        """Sentences of a turn are kept together, and so are a chat's notes."""
+        return 0 if self.speaker == NOTES_SPEAKER else self.output
 
     @property
     def order(self) -> tuple[datetime, int, int]:
         """By time, then by place in the turn."""
         return self.at, self.output, self.place
+
+
+class People(NamedTuple):
+    """The speakers of a bank, and those among them who may state as a fact what others act on."""
+
+    speakers: frozenset[str] = frozenset()
+    trusted: frozenset[str] = frozenset()
+
+
+NO_PEOPLE = People()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,7 @@ class Notes:
 
 
 class Wording(NamedTuple):
-    """How a passage is shown among people with certain names, its tokens, and what it has in common with its like."""
+    """A passage as it is shown, its tokens, and a key that is equal for passages that say the same."""
 
     text: str
     cost: int
@@ -95,70 +105,52 @@ def pack_notes(
     budget: int,
     *,
     header: str,
-    speakers: Iterable[str] = (),
+    people: People = NO_PEOPLE,
     encoding: str = "o200k_base",
     keep: Keep = lambda key, make: make(),
+    chosen: bool = False,
 ) -> Notes:
-    """As many passages, best first, as fit in ``budget`` tokens with header and fence; "" if none does.
+    """As many passages, best first, as fit in ``budget`` tokens with header and fence; no text if none does.
 
-    ``keep`` returns what ``make`` returns, which is equal for equal keys.
+    ``chosen``: the passages were chosen before, so all are laid out, and the last ones dropped only if they do not fit.
+    ``keep`` may be a cache: it is called with a key and ``make``, and returns the result of ``make``, which is equal
+    for equal keys.
     """
     if not passages or budget <= 0:
         return Notes()
-    assembly, items = _assembly(passages, budget, header, speakers, encoding, keep)
-    to = AsRanked()
-    assembly.fill(FURTHER, items, assembly.room(), to)
-    _top_up(assembly, items, to)
-    return _finished(assembly)
-
-
-def lay_out_notes(
-    passages: Sequence[Passage],
-    budget: int,
-    *,
-    header: str,
-    speakers: Iterable[str] = (),
-    encoding: str = "o200k_base",
-    keep: Keep = lambda key, make: make(),
-) -> Notes:
-    """All passages, which were chosen before. The last ones are dropped only if they no longer fit in ``budget``."""
-    if not passages or budget <= 0:
-        return Notes()
-    assembly, items = _assembly(passages, budget, header, speakers, encoding, keep)
-    assembly[FURTHER].extend(items)
-    assembly.trim()
-    return _finished(assembly)
-
-
-def _assembly(
-    passages: Sequence[Passage], budget: int, header: str, speakers: Iterable[str], encoding: str, keep: Keep
-) -> tuple[Assembly[Passage], list[Item[Passage]]]:
-    """An empty one, and the passages as they would be shown in it."""
-    names = name_words([*speakers, *(passage.speaker for passage in passages)])
-    return Assembly(header, budget, encoding), list(_items(passages, names, encoding, keep))
-
-
-def _finished(assembly: Assembly[Passage]) -> Notes:
+    names = name_words([*people.speakers, *(passage.speaker for passage in passages)])
+    assembly: Assembly[Passage] = Assembly(header, budget, encoding)
+    items = list(_items(passages, names, people.trusted, encoding, keep))
+    if chosen:
+        assembly[FURTHER].extend(items)
+        assembly.trim()
+    else:
+        to = AsRanked()
+        assembly.fill(FURTHER, items, assembly.room(), to)
+        _top_up(assembly, items, to)
     text, size = assembly.finished()
     return Notes(text, size, tuple(item.line._replace(text=text) for item, text in worded(assembly[FURTHER])))
 
 
-def _items(passages: Sequence[Passage], names: frozenset[str], encoding: str, keep: Keep) -> Iterable[Item[Passage]]:
+def _items(
+    passages: Sequence[Passage], names: frozenset[str], trusted: Collection[str], encoding: str, keep: Keep
+) -> Iterable[Item[Passage]]:
     """The passages as they would be shown, without repetitions."""
     seen = set()
     for passage in passages:
         text, speaker = passage.text, passage.speaker
         approved = passage.approved or speaker == ASSISTANT_SPEAKER
+        allowed = {"approved": approved, "trusted": speaker in trusted}
         wording = keep(
-            (text, speaker, names, approved), partial(_worded, text, speaker, names, encoding, approved=approved)
+            (text, speaker, names, *allowed.values()), partial(_worded, text, speaker, names, encoding, **allowed)
         )
         if wording.text and wording.key not in seen:
             seen.add(wording.key)
             yield Item(passage, wording.text, wording.cost)
 
 
-def _worded(text: str, speaker: str, names: frozenset[str], encoding: str, *, approved: bool) -> Wording:
-    text = as_line(text, names, approved=approved)
+def _worded(text: str, speaker: str, names: frozenset[str], encoding: str, *, approved: bool, trusted: bool) -> Wording:
+    text = as_line(text, names, speaker=speaker, approved=approved, trusted=trusted)
     return Wording(text, tokens.count(text, encoding) + 1, dedup_key(speaker, text))
 
 
@@ -174,7 +166,7 @@ class AsRanked:
         return 0.0
 
     def price(self, item: Item[Passage]) -> int:
-        """The tokens with date and speaker."""
+        """The item's tokens, with date and speaker if it is the first to need them."""
         return self.openings.price(item, FURTHER)
 
     def is_redundant(self, item: Item[Passage]) -> bool:
@@ -190,7 +182,7 @@ class AsRanked:
 def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]], to: AsRanked) -> None:
     """Fill the tokens that the estimates left over, by exact counts.
 
-    Without it, as in a block, retention was .865 instead of .870.
+    Without this step, as in a block, retention was .865 instead of .870.
     """
     left, tries = assembly.room(), 0
     for item in items:
@@ -199,8 +191,8 @@ def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]], to: AsR
         if item.cost <= left and item not in assembly[FURTHER] and not to.is_redundant(item):
             tries += 1
             assembly[FURTHER].append(item)
-            if assembly.room() < 0:
+            if (room := assembly.room()) < 0:
                 assembly[FURTHER].pop()
             else:
                 to.take(item)
-            left = assembly.room()
+                left = room

@@ -34,7 +34,7 @@ RESERVE_SHARE = 0.2
 
 
 def novelty(idf: float, times: int) -> float:
-    """What a word adds that is already shown ``times`` times."""
+    """The gain of a word that is already shown ``times`` times."""
     return idf * REPEATED_WORD_FACTOR**times if times else idf
 
 

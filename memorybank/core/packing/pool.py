@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cached_property
 from operator import attrgetter
 
-from memorybank.core.memory_line import LABEL_TOKENS, MemoryLine
+from memorybank.core.memory_line import LABEL_TOKENS, MemoryLine, speakers_of
 from memorybank.core.packing.greedy import Selection
 from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.turns import ASSISTANT_SPEAKER
@@ -15,7 +15,7 @@ from memorybank.language import tokens
 from memorybank.language.dates import shorten_dates
 from memorybank.safety.quoting import name_words
 
-# The shortlist has this many times the tokens that are to be filled, and at least this many; the rest has no chance.
+# The shortlist has this multiple of the tokens to fill, and at least this many tokens; other facts have no chance.
 PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
 
 
@@ -33,8 +33,11 @@ class Pool:
         encoding: str,
         stable_before: datetime | None = None,
         written: Iterable[MemoryLine] = (),
+        trusted: Iterable[str] = (),
     ) -> None:
         self.encoding, self.stable_before = encoding, stable_before
+        #: The speakers who may state as a fact what others act on.
+        self.trusted = tuple(sorted(trusted))
         self.facts: list[MemoryLine] = []
         self.repeated: dict[int, list[int]] = {}
         by_time = sorted(candidates, key=attrgetter("said_at", "facts"))
@@ -63,7 +66,21 @@ class Pool:
     @cached_property
     def names(self) -> frozenset[str]:
         """Names that no line may begin with as if that person spoke."""
-        return name_words(fact.speaker for fact in self.facts)
+        return name_words(self.people)
+
+    @cached_property
+    def people(self) -> tuple[str, ...]:
+        """The speakers of all candidates."""
+        return speakers_of(*self.facts)
+
+    @cached_property
+    def confirmed(self) -> frozenset[str]:
+        """The folded texts that two people have said."""
+        speakers: defaultdict[str, set[str]] = defaultdict(set)
+        for fact in self.facts:
+            if fact.speaker != ASSISTANT_SPEAKER:
+                speakers[folded(fact.text)].add(fact.speaker)
+        return frozenset(text for text, said_by in speakers.items() if len(said_by) > 1)
 
     @cached_property
     def worth(self) -> list[float]:
@@ -96,12 +113,20 @@ class Pool:
             fact = self.facts[place]
             of_model = not fact.detail or fact.speaker == ASSISTANT_SPEAKER
             approved = of_model or fact.pinned or bool(fact.released_by or fact.edited_by)
-            text = as_line(fact.text, self.names, approved=approved)
+            trusted = fact.speaker in self.trusted or folded(fact.text) in self.confirmed
+            text = as_line(
+                fact.text, self.names, speaker=fact.speaker, approved=approved, trusted=trusted, claims=False
+            )
             cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
             # A model writes the day into every line, and the paragraph's heading has it already.
             self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))
         text, cost, about = self._worded[place]
         return Item(self.facts[place], text, cost, self.ids(place), about)
+
+
+def folded(text: str) -> str:
+    """Equal for texts that differ in case and the final mark only."""
+    return text.casefold().rstrip(" .!。")
 
 
 def worth(fact: MemoryLine, cost: int) -> float:
@@ -110,7 +135,7 @@ def worth(fact: MemoryLine, cost: int) -> float:
 
 
 class Shortlist:
-    """A pool while one block is packed: its shortlisted items, without those that the block has."""
+    """The best items of a pool that a block does not have yet, while that block is packed."""
 
     def __init__(self, pool: Pool, selection: Selection) -> None:
         self.pool, self.selection = pool, selection
@@ -135,7 +160,7 @@ class Shortlist:
         if place in self.items:
             return self.selection.repeats(self.items[place])
         line = self.pool.facts[place]
-        return self.selection.covers(self.pool.ids(place), line.restates) or self.selection.is_digested(line)
+        return self.selection.covers(self.pool.ids(place), line) or self.selection.is_digested(line)
 
     def best(
         self, room: int, *, tier: int | None = None, until: int | None = None, without: str = ""
@@ -171,7 +196,7 @@ class Shortlist:
         return ((value, place) for value, place in both if place < until and not self.is_redundant(place))
 
     def _spread(self, ranked: Iterable[tuple[float, int]]) -> Iterator[int]:
-        """Best first, where each further fact of a chat counts for less. Lazy."""
+        """Yield places, best first; each further fact of a chat counts for less."""
         of_chat: Counter[str] = Counter()
         waiting: list[tuple[float, int]] = []
         for value, place in ranked:

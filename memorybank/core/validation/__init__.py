@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 MAX_LINE_WORDS = 60
-#: What shares fewer words with a line does not become one of its sources.
+#: A source that shares fewer words with a line is not added to its citations.
 MIN_SHARED_TERMS = 2
 #: The reason for a row that is no line: prose around the list.
 NOT_A_LINE = "not of the form “- KIND: text [1]”"
@@ -55,8 +55,8 @@ MAX_CHARACTERS_PER_WORD = 20  # on average; text with longer words is not a sent
 class AcceptedLines:
     """The accepted lines of an answer, and the rejected ones as (line, reason), the reason without chat text.
 
-    ``nothing`` means the model said that nothing is worth keeping, which is a valid answer; neither lines nor
-    ``nothing`` is a failure. ``left_out`` are labels that the model says it left out.
+    ``nothing`` means the model said that nothing is worth keeping, which is a valid answer; an answer with neither
+    lines nor ``nothing`` is a failure. ``left_out`` has the labels that the model says it left out.
     """
 
     lines: tuple[ParsedLine, ...] = ()
@@ -125,9 +125,10 @@ def _with_quarantine(line: ParsedLine, written: str) -> ParsedLine:
 
 
 def _with_missing_citations(line: ParsedLine, evidence: _EvidenceBySource) -> ParsedLine:
-    """The line, also citing the only source of each claim that its cited sources lack; of several dates, the nearest.
+    """Add citations for claims that the cited sources lack: the only source that states the claim.
 
-    Only sources that share words with the line: the same number about something else supports nothing.
+    For a date, it is the nearest source that states it. Only sources that share words with the line are added, because
+    the same number about something else supports nothing.
     """
     if not line.labels or any(label not in evidence.sources for label in line.labels):
         return line

@@ -82,7 +82,7 @@ class Claim:
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """All claims of ``text``. Longer ones first; the text they cover is not read twice."""
+    """All claims of ``text``: longer ones first, and the text that they cover is not read again."""
     text = _foldable(normalized(text))
     for pattern, what in ((URL, LINK_CLAIM), (EMAIL, ADDRESS_CLAIM)):
         yield from (Claim(what, link=normalized_link(match[0])) for match in pattern.finditer(text))
@@ -97,7 +97,7 @@ def claims(text: str) -> Iterator[Claim]:
 
 
 def _foldable(text: str) -> str:
-    """``text``, or its casefolded form where casefolding changes offsets (ß): its tickets lose their capitals."""
+    """``text``, or its casefolded form if casefolding changes offsets (ß); its ticket ids then lose their capitals."""
     folded = text.casefold()
     return text if len(folded) == len(text) else folded
 
@@ -194,7 +194,7 @@ def _literal(token: str) -> str:
 
 
 def _flexible(token: str) -> str:
-    """The same, but letters and digits may be joined or separated by a space or hyphen."""
+    """Like :func:`_literal`, but letters and digits may be joined or separated by a space or hyphen."""
     pieces = _PIECES.findall(token.casefold())
     patterns = [re.escape(piece) if piece.strip("-_") else r"[\s_-]?" for piece in pieces]
     joined = "".join(

@@ -20,7 +20,7 @@ _SCHEME = re.compile(r"^(?:https?|ftp)://(?:www\.)?|^www\.")
 
 def normalized(text: str) -> str:
     """``text`` with one form for each character: full-width, Arabic and Devanagari digits become 0-9."""
-    # People who write a fraction type a slash.
+    # NFKC writes fractions such as ½ with U+2044, but people type a plain slash.
     text = unicodedata.normalize("NFKC", text).replace("\u2044", "/")
     if text.isascii():
         return text

@@ -1,4 +1,4 @@
-"""Answers in JSON: the schema that an endpoint keeps a small model to, and its answer as lines of memory."""
+"""JSON answers: the schema that an endpoint enforces on a small model, and the conversion to lines of memory."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from memorybank.core.validation.line_parser import FACT_KINDS, INSTRUCTION_KIND
 
 #: The one-line answer of a model that found nothing worth keeping.
-NOTHING = "- nothing"
+NOTHING_LINE = "- nothing"
 
 
 def lines_schema(labels: Sequence[str]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def lines_schema(labels: Sequence[str]) -> dict[str, Any]:
 
 
 def rows_of_json(answer: str) -> str:
-    """The answer as rows ``- KIND: text [1,3]``; as it is if it is not JSON of :func:`lines_schema`.
+    """The answer as rows ``- KIND: text [1,3]``; unchanged if it is not JSON of :func:`lines_schema`.
 
     An endpoint may ignore the schema, or cut the answer off: complete lines of it are kept.
     """
@@ -39,7 +39,7 @@ def rows_of_json(answer: str) -> str:
             rows.append(f"- {line['kind']}: {text} [{','.join(map(str, line['sources']))}]")
         except (ValueError, LookupError, TypeError):
             break
-    return "\n".join(rows) or NOTHING
+    return "\n".join(rows) or NOTHING_LINE
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:

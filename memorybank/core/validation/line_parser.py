@@ -20,7 +20,7 @@ _BULLETS = re.compile(rf"^(?:{_DASH}\s*)+")
 _LABEL = r"(?:(?:turns?|facts?|#)\s*)?[Ff]?\d{1,6}"
 _ITEM = rf"{_LABEL}(?:\s*[-–—‒~]\s*{_LABEL})?"
 _GROUP = rf"[\[［【〔]\s*{_ITEM}(?:(?:\s*[,;，、；&/]\s*|\s+){_ITEM})*\s*[,;]?\s*[\]］】〕]"
-# Only where no group has just ended: from there all groups match at once, and never again one by one.
+# A match cannot begin right after a group, so adjacent groups match at once and are never tried again one by one.
 _NOT_AFTER_GROUP = "".join(rf"(?<![\]］】〕][\s,;]{{{gap}}})" for gap in range(4))
 _CITATIONS_AT_END = re.compile(rf"{_NOT_AFTER_GROUP}(?>(?:[\s,;]{{0,3}}{_GROUP})+)\s*[.。．!！?？;；]*\s*[*_]*\s*$")
 _CITATION_INSIDE = re.compile(rf"(?<![\w\]]){_GROUP}")

@@ -50,7 +50,7 @@ CLAIMED_VALUES_BY_WORD = {
 }
 
 _LATIN_WORD = re.compile(rf"(?<!\w)(?:{alternation(word for word in VALUES_BY_WORD if not is_cjk(word))})(?!\w)")
-# Digits that are part of a name and count nothing.
+# Digits that are part of a name or a version, and are not a number.
 _NO_NUMBER = re.compile(r"(?<![a-zà-ÿͰ-ӿ0-9_.])(?:[a-zà-ÿͰ-ӿ_]++\d[a-zà-ÿͰ-ӿ0-9_]*(?:\.\d+)*|\d+(?:\.\d+){2,}(?!,?\d))")
 _CJK_NUMERAL = re.compile(alternation(word for word in VALUES_BY_WORD if is_cjk(word)))
 

@@ -68,7 +68,7 @@ def short_mentions(text: str) -> list[DateMention]:
 
 
 def named_months(text: str) -> set[int]:
-    """The months that a casefolded text names, with or without a day; “may” may be no month."""
+    """The months that a casefolded text names, with or without a day; the verb “may” counts as the month."""
     return {MONTH_NUMBERS[word] for word in _NAME.findall(text) if word in MONTH_NUMBERS}
 
 

@@ -11,10 +11,12 @@ from memorybank.language.dates import english, tables
 from memorybank.language.dates.date_spans import format_date
 from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.dates.phrases import Phrases
+from memorybank.language.work_cache import once_per_work
 
 __all__ = ["format_date", "resolve", "shorten_dates"]
 
 
+@once_per_work
 def resolve(text: str, said_on: date, *, replace: bool = False) -> str:
     """``text`` with the absolute date beside every unambiguous relative phrase.
 

@@ -7,15 +7,16 @@ from datetime import date
 from memorybank.language import alternation, fill_in, meanings, pack
 from memorybank.language.dates.date_spans import MONTHS, CalendarSpan, Unit, format_date, on_weekday, shifted
 from memorybank.language.dates.phrases import Phrases, PhraseWriter
+from memorybank.language.prefilter import Patterns
 
-WORDS = pack("en").dates
-WEEKDAYS = tuple(names.split()[0].capitalize() for names in WORDS.weekdays)
-NUMBERS = {word: int(number) for word, number in meanings([WORDS.numbers]).items()}
+ENGLISH_WORDS = pack("en").dates
+WEEKDAYS = tuple(names.split()[0].capitalize() for names in ENGLISH_WORDS.weekdays)
+NUMBERS = {word: int(number) for word, number in meanings([ENGLISH_WORDS.numbers]).items()}
 TENS = " ".join(pack("en").numbers.tens).split()
-DAY_OFFSETS = {phrase: int(offset.split()[0]) for phrase, offset in meanings([WORDS.phrases]).items()}
-TURN_OFFSETS = {word: int(by) for word, by in meanings([WORDS.turns]).items()}
-SEASONS = {name: int(month) for name, month in meanings([WORDS.seasons]).items()}
-PREPOSITIONS = frozenset(WORDS.grammar["preposition"])
+DAY_OFFSETS = {phrase: int(offset.split()[0]) for phrase, offset in meanings([ENGLISH_WORDS.phrases]).items()}
+TURN_OFFSETS = {word: int(by) for word, by in meanings([ENGLISH_WORDS.turns]).items()}
+SEASONS = {name: int(month) for name, month in meanings([ENGLISH_WORDS.seasons]).items()}
+PREPOSITIONS = frozenset(ENGLISH_WORDS.grammar["preposition"])
 
 # Not inside an identifier, path or address. A phrase attached to another phrase stays attached after that one gets its
 # date.
@@ -25,21 +26,21 @@ POSSESSIVE = r"(?>(?P<own>['’]s)?)"
 
 PATTERN_PARTS = {
     "number": rf"(?P<n>\d{{1,3}}|{alternation(NUMBERS)})",
-    "units": rf"(?P<unit>{alternation(WORDS.units)})s?",
+    "units": rf"(?P<unit>{alternation(ENGLISH_WORDS.units)})s?",
     "turn": rf"(?P<turn>{alternation(TURN_OFFSETS)})",
     "days": alternation(DAY_OFFSETS),
     "full": alternation(WEEKDAYS),
-    "weekday": alternation(name for names in WORDS.weekdays for name in names.split()),
+    "weekday": alternation(name for names in ENGLISH_WORDS.weekdays for name in names.split()),
     "month": alternation(MONTHS),
     "season": alternation(SEASONS),
-    "entire": alternation(WORDS.grammar["entire"]),
-    "whole": "".join(rf"(?<!\b{word} )" for word in (*WORDS.grammar["before"], *NUMBERS, *TENS)),
-} | {name: alternation(WORDS.grammar[name]) for name in ("told", "part")}
+    "entire": alternation(ENGLISH_WORDS.grammar["entire"]),
+    "whole": "".join(rf"(?<!\b{word} )" for word in (*ENGLISH_WORDS.grammar["before"], *NUMBERS, *TENS)),
+} | {name: alternation(ENGLISH_WORDS.grammar[name]) for name in ("told", "part")}
 
 
 def pattern(name: str) -> str:
     """The pack's pattern for this reading, with its parts filled in."""
-    return fill_in(alternation(WORDS.grammar[name]), PATTERN_PARTS)
+    return fill_in(alternation(ENGLISH_WORDS.grammar[name]), PATTERN_PARTS)
 
 
 def compiled(name: str) -> re.Pattern[str]:
@@ -182,9 +183,13 @@ ENGLISH_READINGS: tuple[EnglishReading, ...] = (
     near_day, before_last, last_night, weekday_of_week, turned_weekday, turned_weekend, turned_season, turned_month,
     turned_unit, ago, ahead,
 )  # fmt: skip
-RULES = tuple((compiled(read.__name__), read) for read in ENGLISH_READINGS)
-IN_FUTURE = compiled("in_future")
 LEAD = re.compile(rf"{PHRASE_START}{pattern('future')}[^.!?\n]{{0,60}}\Z", re.IGNORECASE)
+ENGLISH_RULES: Patterns[tuple[EnglishReading, re.Pattern[str] | None]] = Patterns(
+    [
+        *((compiled(read.__name__), (read, None)) for read in ENGLISH_READINGS),
+        (compiled("in_future"), (ahead, LEAD)),  # "is due in three days", never "we built it in three days"
+    ]
+)
 REPORTED = re.compile(rf"\b{pattern('reported')}\b[^.!?\n]*\Z", re.IGNORECASE)
 #: How far back an opening quotation mark is looked for.
 MAX_QUOTATION_CHARACTERS = 300
@@ -216,9 +221,7 @@ def is_quoted(match: re.Match[str]) -> bool:
 def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
     """Claim the English phrases; see the package docstring."""
 
-    def reader(
-        read: EnglishReading, lead: re.Pattern[str] | None = None
-    ) -> Callable[[re.Match[str]], PhraseWriter | None]:
+    def reader(read: EnglishReading, lead: re.Pattern[str] | None) -> Callable[[re.Match[str]], PhraseWriter | None]:
         def writing(match: re.Match[str]) -> PhraseWriter | None:
             if (replace and is_quoted(match)) or not (words := read(match, said_on)):
                 return None
@@ -228,6 +231,5 @@ def claim(phrases: Phrases, said_on: date, *, replace: bool) -> None:
 
         return writing
 
-    for phrase, read in RULES:
-        phrases.claim(phrase, reader(read))
-    phrases.claim(IN_FUTURE, reader(ahead, LEAD))  # "is due in three days", never "we built it in three days"
+    for phrase, (read, lead) in ENGLISH_RULES.possible(phrases.text):
+        phrases.claim(phrase, reader(read, lead))

@@ -10,6 +10,7 @@ from typing import cast
 from memorybank.language import Words, alternation, is_cjk, literals, meanings, packs
 from memorybank.language.dates.date_spans import CalendarSpan, Unit, on_weekday, shifted
 from memorybank.language.dates.phrases import Phrases, PhraseWriter
+from memorybank.language.prefilter import Patterns
 from memorybank.language.sections import DateWords
 
 TABLE_PACKS = [pack for pack in packs() if not pack.dates.grammar]
@@ -148,12 +149,14 @@ def pattern_rules(dates: DateWords) -> Iterator[tuple[re.Pattern[str], SpanReadi
         )
 
 
-RULES: tuple[tuple[re.Pattern[str], SpanReading], ...] = (
-    *(rule for pack in TABLE_PACKS for rule in weekday_rules(pack.dates)),
-    *((pattern, ago) for pattern in AGO_PATTERNS),
-    (LAST_WEEKDAY, last_weekday),
-    (LISTED_PHRASE, listed_phrase),
-    *(rule for pack in TABLE_PACKS for rule in pattern_rules(pack.dates)),
+TABLE_RULES: Patterns[SpanReading] = Patterns(
+    [
+        *(rule for pack in TABLE_PACKS for rule in weekday_rules(pack.dates)),
+        *((pattern, ago) for pattern in AGO_PATTERNS),
+        (LAST_WEEKDAY, last_weekday),
+        (LISTED_PHRASE, listed_phrase),
+        *(rule for pack in TABLE_PACKS for rule in pattern_rules(pack.dates)),
+    ]
 )
 
 
@@ -172,5 +175,5 @@ def claim(phrases: Phrases, said_on: date) -> None:
 
         return writing
 
-    for pattern, read in RULES:
+    for pattern, read in TABLE_RULES.possible(phrases.text):
         phrases.claim(pattern, reader(read))

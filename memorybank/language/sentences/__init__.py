@@ -1,6 +1,6 @@
 """Split messages into clean single-line sentences, in any language."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from memorybank.language import is_cjk, plain
 from memorybank.language.sentences.cleaning import tidy
@@ -13,21 +13,23 @@ from memorybank.language.sentences.splitting import (
     sentence_ends,
     with_full_stop,
 )
+from memorybank.language.work_cache import once_per_work
 
 __all__ = ["has_content", "joined", "names_in", "readable", "sentences", "tidy", "with_full_stop"]
 
 # Of a longer message only the beginning and the end are read, so that the work stays bounded.
-MAX_MESSAGE_CHARACTERS = 200_000
+MAX_CHARACTERS_READ = 200_000
 
 
 def readable(text: str) -> str:
     """The text to read: the whole message, or both ends of a very long one, without hidden characters."""
-    if len(text) > MAX_MESSAGE_CHARACTERS:
-        text = f"{text[: MAX_MESSAGE_CHARACTERS // 2]}\n{text[-MAX_MESSAGE_CHARACTERS // 2 :]}"
+    if len(text) > MAX_CHARACTERS_READ:
+        text = f"{text[: MAX_CHARACTERS_READ // 2]}\n{text[-MAX_CHARACTERS_READ // 2 :]}"
     return plain(text)
 
 
-def sentences(text: str) -> list[str]:
+@once_per_work
+def sentences(text: str) -> Sequence[str]:
     """The prose sentences of one message, each on one line, in order."""
     return [
         short

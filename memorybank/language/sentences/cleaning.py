@@ -13,6 +13,7 @@ from memorybank.language.sentences.negation import (
     replace_unless_denied,
 )
 from memorybank.language.terms import FUNCTION_WORDS
+from memorybank.language.work_cache import once_per_work
 
 OPENERS = literals(collect(lambda pack: pack.talk.openers, spaced=True))
 CJK_OPENERS = literals(collect(lambda pack: pack.talk.openers, spaced=False))
@@ -80,6 +81,7 @@ def unaddressed(match: re.Match[str], names: frozenset[str]) -> str:
     return match["before"] if called and not listed else match[0]
 
 
+@once_per_work
 def tidy(sentence: str, names: frozenset[str] = frozenset()) -> str:
     """The sentence without greeting, thanks, address, lead-in or smileys; "" if nothing else is left."""
     sentence = remove_disfluency(LIST_NUMBER.sub("", MARKS_BEFORE.sub("", " ".join(SMILEYS.sub("", sentence).split()))))

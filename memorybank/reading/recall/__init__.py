@@ -1,8 +1,8 @@
 """Recall: find the ranked facts and turns of a bank that answer a question, and the notes for a prompt.
 
-Turns are searched (measured: better than searching what was extracted from them), over the database's own full-text
-index. Facts are found through the turns they cite, so hiding, editing or erasing one needs no index.
-:mod:`memorybank.indexing.document_writer` writes the index; its code is not loaded for a question.
+The search covers turns (measured: better than searching the facts extracted from them), in the database's own full-text
+index. Facts are found through the turns they cite, so hiding, editing or erasing a fact changes no index.
+:mod:`memorybank.indexing.document_writer` writes the index; answering a question does not import it.
 """
 
 from memorybank.reading.recall.hits import Hit, facts_about, recall

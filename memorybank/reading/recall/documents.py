@@ -15,9 +15,9 @@ from memorybank.reading.recall.index_terms import MAX_INDEXED_WORDS, content_wor
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 
-#: Sentences of a turn that are stored for showing; all its words are indexed.
+#: Maximum of a turn's sentences that are stored to be shown; words of its other sentences are indexed as well.
 MAX_DOCUMENT_LINES = 200
-#: "[photo: a red bicycle]", "[file: plan.pdf]": what a client writes in place of attachments.
+#: "[photo: a red bicycle]", "[file: plan.pdf]": text that clients write in place of attachments.
 _PLACEHOLDER = re.compile(NO_MASK + r"\[(\w{2,20}): ([^\[\]\n]{1,400})\]")
 
 
@@ -44,9 +44,9 @@ class Document:
 
 
 def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> list[Document]:
-    """The documents of the turns with an id above ``after``.
+    """The documents of the turns whose ids are in ``of``.
 
-    ``turns`` are of one chat, masked; the earlier ones serve as neighbours.
+    ``turns`` are masked and of one chat, in order; the others among them serve as neighbours.
     """
     prior = Prior(encoding)
     names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
@@ -77,13 +77,15 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 def _lines(
     utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior, steering: bool
 ) -> Iterable[DocumentLine]:
-    """The sentences of an utterance that everybody may be told, tidied, dated and escaped.
+    """The sentences of an utterance that may be shown to everybody, tidied, dated and escaped.
 
-    What the model advises is no rule, unless a message of the turn is ``steering``: then the model may repeat it.
+    A model's advice is not a rule, unless a message of the turn is ``steering``: then the model may be repeating it.
     """
     judge = quarantine.reason_of_machine if utterance.by_machine() and not steering else quarantine.reason
+    worded = str if utterance.by_machine() else quarantine.wording(utterance.text, utterance.speaker)
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
         if word_count(shown) > 1 and not judge(shown):
-            yield DocumentLine(utterance.speaker, shown, prior.weigh(shown, assistant=utterance.by_machine()))
+            worth = prior.weigh(shown, assistant=utterance.by_machine())
+            yield DocumentLine(utterance.speaker, worded(shown), worth)

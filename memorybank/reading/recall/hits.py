@@ -14,7 +14,7 @@ from memorybank.reading.recall.searching import SearchResult, parse_question, se
 from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
 from memorybank.reading.turn_filter import TurnFilter
 
-#: Least share of its turn's score that a fact gets; the rest depends on its share of the question's words.
+#: Minimum share of its turn's score that a fact gets; the rest depends on its share of the question's words.
 MIN_FACT_SHARE = 0.5
 
 
@@ -46,8 +46,8 @@ def recall(
 ) -> list[Hit]:
     """The ``top`` best hits for a question, best first; [] if the bank is off or nothing matches.
 
-    With ``within`` only turns that match, and facts that cite one; with ``kinds`` only these: "output", or kinds of
-    facts. Hits with a score below ``threshold`` are left out.
+    ``within`` restricts hits to matching turns and facts that cite one, ``kinds`` to "output" or kinds of facts. Hits
+    with a score below ``threshold`` are left out.
 
     Excludes private chats that ``viewer`` may not read, the excluded chat, and hidden, quarantined and superseded
     facts. "Yesterday" in the question is relative to ``now``.
@@ -61,7 +61,7 @@ def recall(
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
     facts = _facts_of_turns([row[4:] for row in turns], viewer)
     visible = visible_lines({row[0]: row[2] for row in turns}, facts)
-    lines = {turn: [line for line in own if not line.ends] for turn, own in visible.items()}
+    lines = {turn: [line for line in own if not (line.ends or line.is_note)] for turn, own in visible.items()}
     hits = {
         pk: Hit("output", pk, key, as_paragraphs(lines[pk]), round(scores[pk], 4), said_at, (pk,))
         for pk, key, _, said_at, *_ in turns
@@ -80,7 +80,7 @@ def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
 
 
 def facts_about(bank: Bank, question: str, *, most: int, now: datetime, viewer: str = NOBODY) -> list[int]:
-    """Ids of the leaf facts for this person about the subject of a question, best first, whatever their state."""
+    """Ids of leaf facts about a question's subject that ``viewer`` may read, best first, hidden ones included."""
     result = search(IndexCache(bank, viewer), parse_question(bank, question, now), without=None, most=most)
     scores = dict(result.ranked)
     turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
@@ -93,7 +93,7 @@ def facts_about(bank: Bank, question: str, *, most: int, now: datetime, viewer: 
 
 
 def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[FactState]:
-    """The leaf facts that may cite these turns, as this person may see them."""
+    """The leaf facts that may cite these turns, in the state in which ``viewer`` may see them."""
     places = defaultdict(list)
     for chat, sequence in turns:
         places[chat].append(sequence)
@@ -107,7 +107,6 @@ def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[Fac
 
 
 def _fact_hit(fact: FactState, turns: Mapping[int, Hit], result: SearchResult) -> Hit | None:
-    """The fact as a hit, if it cites one of the turns."""
     cited = [turns[output] for output in fact.citations if output in turns]
     if not cited:
         return None

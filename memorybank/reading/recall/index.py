@@ -14,9 +14,9 @@ VENDORS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgres}
 def postings(
     bank_id: int, words: Sequence[str], *, viewer: str, without_chat: int | None = None
 ) -> tuple[list[list[int]], int]:
-    """For each index word, the outputs that contain it and that the viewer may read; and how many they may not.
+    """For each index word, the ids of outputs that contain it; and the number of outputs that ``viewer`` may not read.
 
-    Except those of the chat ``without_chat``. One query.
+    The ids leave out those outputs and the outputs of the chat ``without_chat``. One query.
     """
     vendor = VENDORS[connection.vendor]
     readers = [vendor.match(reader_word(bank_id, viewer))] if viewer else []
@@ -46,5 +46,5 @@ def _lists(queries: Sequence[str], values: Sequence[str | int]) -> list[list[int
 
 
 def purge_deleted() -> None:
-    """Rewrite the index without traces of deleted rows, where a database keeps any. Slow: after an erasure."""
+    """Rewrite the index to remove traces of deleted rows, if the database keeps any. Slow: use it after an erasure."""
     VENDORS[connection.vendor].purge_deleted()

@@ -1,7 +1,8 @@
-"""What one person may read of a bank's index: read and analysed once, and kept while memory stays the same.
+"""Cache what one person may read of a bank's index: read and analysed once, and valid while memory stays the same.
 
-Kept in the process, for one person each, as long as the bank's :class:`MemoryState` is what it was read at: every
-change of what recall may find changes that, in the same transaction. Bounded by ``index_cache_megabytes``.
+A cache belongs to one process and one person. It is valid while the bank's :class:`MemoryState` is the one it was read
+at: every transaction that changes what recall may find changes that state, too. ``index_cache_megabytes`` limits all
+caches of a process.
 """
 
 from collections import Counter, OrderedDict, defaultdict
@@ -23,19 +24,19 @@ from memorybank.reading.recall.visibility import VisibleSentence, visible_lines
 Result = TypeVar("Result")
 #: How the value of a sentence depends on its prior and its length. Chosen on dialogues and on meetings.
 PRIOR_POWER, LENGTH_POWER = 0.35, 0.8
-#: The newest turns of the chats of one question that are read for its passages.
+#: Maximum of turns that are read for the passages of one question, the newest of its chats.
 MAX_PASSAGE_TURNS = 20_000
-#: About what is held for each thing, in bytes, beside its text.
+#: Approximate memory of each cached id, word, row and empty cache, in bytes, without text.
 ID_BYTES, WORD_BYTES, ROW_BYTES, EMPTY_BYTES = 40, 100, 400, 20_000
 
 
 def max_bytes() -> float:
-    """Of all caches of this process."""
+    """The limit of all caches of this process, in bytes."""
     return conf.current().index_cache_megabytes * 1_000_000
 
 
 class MemoryState(NamedTuple):
-    """Of a bank. Equal states have the same index and facts, for each person."""
+    """The state of a bank's memory. While it is equal, the index and the facts are the same, for each person."""
 
     version: int
     epoch: int
@@ -53,13 +54,13 @@ class TurnRow(NamedTuple):
 
 
 class ReadSentence(NamedTuple):
-    """A sentence that may be shown, with its content words, how many of them say something, and its tokens."""
+    """A sentence that may be shown, with its content words, how many of them are not filler words, and its tokens."""
 
     line: VisibleSentence
     words: frozenset[str]
     telling: int
     tokens: int
-    #: By its prior, and what its length divides that by.
+    #: Its value by its prior, and the divisor for its length.
     worth: float
     length: float
 
@@ -81,7 +82,7 @@ class ReadTurn(NamedTuple):
 
 
 class IndexCache:
-    """What ``viewer`` may read of the index of ``bank``, as far as questions have asked for it."""
+    """A cache of what ``viewer`` may read of the index of ``bank``, filled as questions need it."""
 
     def __init__(self, bank: Bank, viewer: str = NOBODY) -> None:
         self.bank, self.viewer, self.bytes = bank, viewer, EMPTY_BYTES
@@ -98,7 +99,7 @@ class IndexCache:
         return Chat.objects.filter(bank=self.bank, key=key).values_list("pk", flat=True).first() if key else None
 
     def keep(self, key: Hashable, make: Callable[[], Result], size: Callable[[Result], int]) -> Result:
-        """What ``make`` returns: made once, unless it is too large to be kept. ``size`` is in bytes, about."""
+        """The result of ``make``, cached under ``key`` unless it is too large; ``size`` estimates its bytes."""
         if key in self._kept:
             kept: Result = self._kept[key]
             return kept
@@ -109,7 +110,7 @@ class IndexCache:
         return made
 
     def postings(self, words: Sequence[str], without_chat: int | None = None) -> tuple[list[list[int]], int]:
-        """For each index word, the turns that have it and are not of this chat; and how many turns there are."""
+        """For each index word, the turns that have it outside this chat; and the number of all readable turns."""
         new = [word for word in dict.fromkeys(words) if (word, without_chat) not in self._postings]
         if new or self._total is None:
             found, hidden = index.postings(self.bank.pk, new, viewer=self.viewer, without_chat=without_chat)
@@ -148,14 +149,14 @@ class IndexCache:
         self._following.update((pk, following[pk]) for pk in ids)
 
     def chat_turns(self, turns: Iterable[int]) -> list[list[int]]:
-        """The chats of these indexed turns, each as its turns in order; the newest turns only. One query for new ones.
+        """The chats of these indexed turns, each as its turns in order; the chat with the newest turn comes first.
 
-        The chat with the newest turn comes first.
+        At most ``MAX_PASSAGE_TURNS`` turns, the newest. One query for chats that are not cached.
         """
         chats = {self._rows[pk].chat for pk in turns}
         if new := chats - self._chats.keys():
             found = self._read_chats(new)
-            if sum(map(len, found.values())) == MAX_PASSAGE_TURNS:  # then it is not all
+            if sum(map(len, found.values())) == MAX_PASSAGE_TURNS:  # then some turns are missing
                 return _newest_first(self._read_chats(chats).values())
             self._chats.update(found)
             self.bytes += sum(2 * ID_BYTES * len(own) for own in found.values())
@@ -165,7 +166,7 @@ class IndexCache:
         return _newest_first(known)
 
     def _read_chats(self, chats: set[int]) -> dict[int, list[tuple[int, int]]]:
-        """Sequences and ids, newest first, so that the beginning of an endless chat is what is left out."""
+        """Each chat's turns as sequence and id, newest first, so that the limit cuts the beginning of a long chat."""
         documents = SearchDocument.objects.of(self.bank).filter(chat__in=chats).order_by("-sequence")
         found = defaultdict(list)
         for chat, *turn in documents.values_list("chat", "sequence", "pk")[:MAX_PASSAGE_TURNS]:
@@ -173,7 +174,7 @@ class IndexCache:
         return found
 
     def read(self, ids: Iterable[int]) -> Iterator[ReadTurn]:
-        """Those of these turns that the person may read, with their sentences. Three queries for new ones."""
+        """The turns among ``ids`` that ``viewer`` may read, with their sentences. Three queries for uncached turns."""
         ids = list(ids)
         if new := [pk for pk in ids if pk not in self._turns]:
             found = self._read_turns(new)
@@ -214,10 +215,10 @@ class _Kept:
         self._lock = Lock()
 
     def find(self, bank: Bank, viewer: str, state: MemoryState) -> IndexCache:
-        """The cache of a bank and a person at this state, which was read just now."""
-        if connection.in_atomic_block:  # what is rolled back must not be kept
+        """The cache of a bank and a person at ``state``, which the caller has just read."""
+        if connection.in_atomic_block:  # the transaction may be rolled back, so nothing read in it may be kept
             return IndexCache(bank, viewer)
-        # The settings that what is kept depends on, too.
+        # Cached values depend on the encoding as well.
         name, encoding = connection.settings_dict["NAME"], conf.current().encoding
         key = (str(name), connection.settings_dict["HOST"], bank.pk, viewer, encoding)
         with self._lock:
@@ -234,7 +235,7 @@ class _Kept:
             used -= self._caches.popitem(last=False)[1][1].bytes
 
     def clear(self) -> None:
-        """Keep nothing."""
+        """Drop all caches."""
         self._caches.clear()
 
 

@@ -17,9 +17,9 @@ from memorybank.language import alternation, collect, pack
 from memorybank.language.dates.date_spans import MONTHS
 from memorybank.language.terms import FUNCTION_WORDS, MAX_WORD_CHARACTERS, PRAISE_WORDS, stem, words
 
-#: Content words of a turn that are indexed; a full-text row has a limit (1 MB in PostgreSQL).
+#: Maximum of a turn's content words that are indexed; a full-text row has a limit (1 MB in PostgreSQL).
 MAX_INDEXED_WORDS = 8_000
-#: Content words of a question that are searched: those of its beginning and of its end.
+#: Maximum of a question's content words that are searched, half from its beginning and half from its end.
 MAX_QUESTION_WORDS = 32
 #: Suffixes of index words for a turn's speaker, and for a speaker's whole name: no word ends with them.
 SPEAKER_SUFFIX, NAME_SUFFIX = ":", "="
@@ -44,7 +44,7 @@ _YEAR = re.compile(r"(?<![\w.,-])(?P<year>(?:19|20)\d\d)(?![\w-]|[.,]\d)")
 
 @dataclass(frozen=True, slots=True)
 class PartialDate:
-    """A day, month or year as far as a text names it; 0 stands for what it leaves open."""
+    """A day, month or year as far as a text names it; 0 stands for a part that is not named."""
 
     year: int = 0
     month: int = 0
@@ -55,7 +55,7 @@ class PartialDate:
         return f"@{self.year or ''}-{self.month or ''}-{self.day or ''}"
 
     def coarser(self) -> Iterator["PartialDate"]:
-        """Every date that it matches: itself, its month, its year, and itself without the year."""
+        """Every date that a question may name to find it: itself, its month, its year, itself without the year."""
         yield self
         if self.day:
             yield PartialDate(self.year, self.month)
@@ -137,25 +137,25 @@ def is_contraction(word: str) -> bool:
 
 
 def question_words(question: str) -> list[str]:
-    """The distinct content words of a question, without its dates; none of small talk; bounded."""
+    """The distinct content words of a question without its dates, at most 32; [] if it is only small talk."""
     question = _without_dates(question)
     found_words = [] if is_small_talk(question) else list(dict.fromkeys(content_words(question)))
     return _first_and_last(found_words, MAX_QUESTION_WORDS)
 
 
 def _first_and_last(words: list[str], most: int) -> list[str]:
-    """The first and the last words, if there are too many."""
+    """At most ``most`` words: half from the beginning and half from the end."""
     return words if len(words) <= most else words[: most // 2] + words[-most // 2 :]
 
 
 def topic_words(question: str) -> list[str]:
-    """The :func:`question_words` without the words of asking."""
+    """The :func:`question_words` without ``ASKING_WORDS`` and contractions such as "what's"."""
     topic = {stem(word) for word in split_words(question) if word not in ASKING_WORDS and not is_contraction(word)}
     return [word for word in question_words(question) if word in topic]
 
 
 def is_broad(question: str) -> bool:
-    """Whether it asks about a topic rather than for one fact: it has a word of asking."""
+    """Whether the question is about a topic and not for one fact: it has one of ``ASKING_WORDS``."""
     return not ASKING_WORDS.isdisjoint(words(question))
 
 
@@ -176,7 +176,7 @@ def private_word(bank_id: int) -> str:
 
 
 def reader_word(bank_id: int, person: str) -> str:
-    """The index word of every turn of a private chat that this person may read. No word of a turn has a NUL."""
+    """The index word of every turn of a private chat that this person may read. The NUL tells it from words of text."""
     return hash_word(bank_id, f"\0{person}")
 
 

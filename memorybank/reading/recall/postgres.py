@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-#: The ids that one query finds, in one value. One scalar for each word, planned by itself: the planner takes a union of
-#: them for costly and starts parallel workers, and compiles a join with a list of queries; both take longer to start
-#: than to run.
+#: The ids that one query finds, in one string. One scalar subquery for each word, because each is planned by itself:
+#: for a union of them the planner expects high costs and starts parallel workers, and for a join with a list of queries
+#: it JIT-compiles the plan; both take longer to start than to run.
 IDS_QUERY = "SELECT string_agg(output_id::text, ' ') FROM memorybank_searchdocument WHERE search @@ %s::tsquery"
-#: The newest of them. OFFSET keeps the server from walking back through all documents until it has found enough.
+#: The newest of these ids. OFFSET keeps the server from walking back through all documents until it has found enough.
 NEWEST_IDS_QUERY = (
     "SELECT string_agg(output_id::text, ' ') FROM (SELECT output_id FROM "
     "(SELECT output_id FROM memorybank_searchdocument WHERE search @@ %s::tsquery OFFSET 0) AS found "
@@ -14,12 +14,12 @@ NEWEST_IDS_QUERY = (
 )
 
 
-#: How many there are.
+#: The number of documents that one query finds.
 COUNT_QUERY = "SELECT count(*) FROM memorybank_searchdocument WHERE search @@ %s::tsquery"
 
 
 def match(word: str, *unwanted: str) -> str:
-    """The query for one index word, without what the queries ``unwanted`` match."""
+    """The query for one index word, without documents that the queries ``unwanted`` match."""
     return " & !".join([f"'{word}'", *(f"({query})" for query in unwanted)])
 
 

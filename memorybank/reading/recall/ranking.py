@@ -7,7 +7,6 @@ Neighbours count because an answer seldom repeats the words of the question befo
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from statistics import fmean
 from typing import NamedTuple
 
 #: BM25: how soon repetitions of a word stop counting, and how much long turns are discounted.
@@ -56,19 +55,17 @@ def scores(
     *,
     dated: Mapping[int, float],
     spoken: Collection[int],
-    cosines: Mapping[int, float],
+    near: Mapping[int, float],
 ) -> dict[int, float]:
     """Each turn's score; 1 is about what the words of the best turn earn. ``dated`` is 0…1.
 
-    ``spoken`` are the turns whose speaker the question names. ``cosines`` are of all turns that have a vector, not only
-    of ``turns``.
+    ``spoken`` are the turns whose speaker the question names. ``near`` says how similar in meaning turns are, 0…1.
     """
     known = {turn.id: turn for turn in turns}
     average = sum(turn.length for turn in known.values()) / max(1, len(known)) or 1.0
     own = {turn.id: _bm25(turn, idfs, average) for turn in known.values()}
     whole = {pk: _with_neighbours(turn, own) for pk, turn in known.items()}
     best = max(whole.values(), default=0.0) or 1.0
-    near = relative_similarity(cosines)
     return {
         pk: value / best
         + DATE_WEIGHT * dated.get(pk, 0.0)
@@ -81,10 +78,10 @@ def scores(
 def passage_scores(
     chats: Iterable[Sequence[int]], postings: Sequence[Sequence[int]], idfs: Sequence[float]
 ) -> dict[int, float]:
-    """How much of the question is mentioned around each turn, 0…1; ``chats`` are their turns in order.
+    """How much of the question is mentioned around each turn, 0…1; each of ``chats`` lists its turns in order.
 
-    The answer to a broad question lies in one place, where its words meet, if not in one turn. The score is BM25 of a
-    window that fades out to both sides.
+    The answer to a broad question may take several turns, but they lie close together, where the question's words
+    occur. The score is BM25 of a window that fades out to both sides.
     """
     words = [(frozenset(turns), value) for turns, value in zip(postings, idfs, strict=True)]
     around: dict[int, float] = {}
@@ -107,17 +104,6 @@ def _fade_both_ways(counts: Sequence[float]) -> list[float]:
 def _fade_forward(counts: Iterable[float]) -> list[float]:
     fade = math.exp(-1 / PASSAGE_REACH_TURNS)
     return list(accumulate(counts, lambda total, count: total * fade + count))
-
-
-def relative_similarity(cosines: Mapping[int, float]) -> dict[int, float]:
-    """Cosines scaled: 0 for the bank's average turn or worse, 1 for the nearest.
-
-    Models differ in the cosine of unrelated texts: .05, or .75. If all are equally near, all are 1.
-    """
-    ordinary, nearest = fmean(cosines.values() or [0.0]), max(cosines.values(), default=0.0)
-    if nearest <= ordinary:
-        return dict.fromkeys(cosines, 1.0)
-    return {pk: max(0.0, cosine - ordinary) / (nearest - ordinary) for pk, cosine in cosines.items()}
 
 
 def _bm25(turn: IndexedTurn, idfs: Sequence[float], average: float) -> float:

@@ -1,11 +1,11 @@
 """Judge how much a bank has to say about a message: nothing, or a share of the tokens that notes may have. Pure.
 
-Absolute, unlike the ranking: some turn is always the best one, also for "write a haiku". The constants were chosen on
+The ranking cannot tell: some turn is always the best one, even for "write a haiku". The constants were chosen on
 development projects and checked on other messages (docs/decisions/0048); the results are flat around them.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from memorybank.reading.recall.ranking import IndexedTurn
@@ -13,19 +13,14 @@ from memorybank.reading.recall.ranking import IndexedTurn
 #: Rare words say more about what a message is about, but a word that half of a project's turns have is often what the
 #: project is about: half of the idf's contrast serves both.
 IDF_POWER = 0.5
-#: How much more than the rarest word these count: a word that nobody ever used, because a message with such words is
-#: probably about something else; and the name of somebody who spoke, because naming them is no chance.
+#: Weight, relative to the rarest word, of a word that nobody ever used, because a message with such words is probably
+#: about something else; and of the name of somebody who spoke, because nobody names them by chance.
 DECISIVE_FACTOR = 1.5
-#: The share of a message that meets in one place by chance, divided by the logarithm of the number of turns: a longer
-#: history has more of any message's words.
+#: The share of a message's words that one place has by chance is this times the natural logarithm of the number of
+#: turns: a longer history has more of any message's words.
 CHANCE_SHARE = 0.035
-#: From chance to this share above it, tokens grow from none to all.
+#: Notes get no tokens at the share of chance, all tokens at this much above it, and a linear part between.
 FULL_SHARE_ABOVE_CHANCE = 0.12
-#: Cosines of fewer turns have no meaningful deviation: whatever is nearest counts.
-MIN_COMPARED_COSINES = 20
-#: The nearest of n ordinary turns stands √(2 ln n) deviations above their mean. From that to this factor of it, tokens
-#: grow from none to all.
-FULL_DEVIATION_FACTOR = 1.5
 
 
 class Term(NamedTuple):
@@ -57,23 +52,10 @@ def covered_share(terms: Sequence[Term], turns: Iterable[IndexedTurn]) -> float:
     return best / (sum(term.weight for term in terms) or 1.0)
 
 
-def relevance(share: float, total: int, cosines: Mapping[int, float]) -> float:
-    """The share of the budget for notes, 0…1, by the :func:`covered_share` in ``total`` turns, or by meaning."""
-    above_chance = share - CHANCE_SHARE * math.log(max(1, total))
-    return max(0.0, min(1.0, max(above_chance / FULL_SHARE_ABOVE_CHANCE, _distinction(cosines))))
+def relevance(share: float, total: int) -> float:
+    """The share of the budget for notes, 0…1, by the :func:`covered_share` in ``total`` turns.
 
-
-def _distinction(cosines: Mapping[int, float]) -> float:
-    """How far the nearest turn stands above what is ordinary in this bank: 0 as far as by chance, 1 far beyond.
-
-    Models differ in the cosine of unrelated texts and in its spread, so both are the bank's own.
+    Similarity of meaning is ignored: measured, the turn nearest to "write a haiku" stands out as far as a question's.
     """
-    count = len(cosines)
-    if count < MIN_COMPARED_COSINES:
-        return float(count > 0)
-    mean = sum(cosines.values()) / count
-    deviation = math.sqrt(sum((cosine - mean) ** 2 for cosine in cosines.values()) / count)
-    if not deviation:
-        return 0.0
-    factor = (max(cosines.values()) - mean) / deviation / math.sqrt(2 * math.log(count))
-    return (factor - 1) / (FULL_DEVIATION_FACTOR - 1)
+    above_chance = share - CHANCE_SHARE * math.log(max(1, total))
+    return max(0.0, min(1.0, above_chance / FULL_SHARE_ABOVE_CHANCE))

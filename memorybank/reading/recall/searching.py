@@ -25,7 +25,7 @@ from memorybank.reading.recall.index_terms import possible_names as names_in
 from memorybank.reading.recall.relevance import DECISIVE_FACTOR, IDF_POWER, Term, covered_share, relevance
 from memorybank.reading.turn_filter import TurnFilter
 
-#: Turns that are scored, at least. The rest has too little in common with the question.
+#: Minimum of turns to score. The others have too little in common with the question.
 MIN_RANKED_TURNS = 40
 #: Of a longer message only the two ends are read: a million characters took two seconds.
 MAX_QUESTION_CHARACTERS = 8_000
@@ -64,7 +64,7 @@ class SearchResult:
 
 
 def _bounded(question: str) -> str:
-    """The two ends of a long message, where people say what they want; between them stands what they pasted."""
+    """The two ends of a long message: people write their request there, around pasted text."""
     if len(question) <= MAX_QUESTION_CHARACTERS:
         return question
     return f"{question[: MAX_QUESTION_CHARACTERS // 2]}\n{question[-MAX_QUESTION_CHARACTERS // 2 :]}"
@@ -83,29 +83,30 @@ def parse_question(bank: Bank, question: str, now: datetime | None) -> ParsedQue
 
 
 def _exactness(partial: PartialDate) -> float:
-    """A day says more than a month, a month more than a year."""
+    """The exactness of a date, 0…1: a day counts more than a month, a month more than a year."""
     return 1.0 if partial.day else 0.5 if partial.month else 0.25
 
 
 def search(
     known: IndexCache, question: ParsedQuestion, *, without: int | None, most: int, within: TurnFilter | None = None
 ) -> SearchResult:
-    """The ``most`` best turns that the person may read; other turns do not change the figures either.
+    """The ``most`` best turns that the viewer of ``known`` may read; turns of others do not influence the scores.
 
-    ``without`` is the id of a chat that is left out. With a filter only its turns count, as if the bank had no others.
+    ``without`` is the id of a chat that is left out. With ``within`` only matching turns count, as if the bank had no
+    others.
     """
     bank = known.bank
     terms = (*question.words, *question.dates, *(name + NAME_SUFFIX for name in question.names))
     hashes = [hash_word(bank.pk, word) for word in terms]
     postings, total = known.postings(hashes, without)
-    cosines = vectors.cosines(known, question.text, without=without)
+    documents = None
     if within:
         documents = SearchDocument.objects.filter(output__in=within.outputs(bank).order_by().values("pk"), bank=bank)
         allowed = set(documents.visible_to(known.viewer).values_list("pk", flat=True))
         total = len(allowed)
         postings = [[pk for pk in turns if pk in allowed] for turns in postings]
-        cosines = {pk: cosine for pk, cosine in cosines.items() if pk in allowed}
-    if not (any(postings) or cosines):
+    compared = vectors.compare(known, question.text, total=total, without=without, within=documents)
+    if not (any(postings) or compared.nearest):
         return SearchResult()
     remaining = iter(postings)
     by_word, by_date = (list(islice(remaining, len(part))) for part in (question.words, question.dates))
@@ -116,14 +117,15 @@ def search(
     max_ranked = max(MIN_RANKED_TURNS, most)
     all_idfs = [*idfs, *(ranking.idf(len(turns), total) for turns in others)]
     shortlist = ranking.shortlist([*by_word, *others], all_idfs, max_ranked)
-    shortlist = list(dict.fromkeys([*shortlist, *sorted(cosines, key=lambda pk: -cosines[pk])[:max_ranked]]))
+    shortlist = list(dict.fromkeys([*shortlist, *compared.nearest[:max_ranked]]))
     turns = known.indexed_turns(shortlist, hashes[: len(question.words)])
     spoken = frozenset(chain.from_iterable(by_name.values()))
-    scored = ranking.scores(turns, idfs, dated=dated, spoken=spoken, cosines=cosines)
+    similarities = compared.similarities([turn.id for turn in turns])
+    scored = ranking.scores(turns, idfs, dated=dated, spoken=spoken, near=similarities.relative())
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
     by_idf = dict(zip(question.words, idfs, strict=True))
     share = covered_share(_terms(by_idf, by_word, by_date, by_name, total), turns)
-    return SearchResult(ranked[:most], by_idf, by_word, frozenset(by_name), relevance(share, total, cosines))
+    return SearchResult(ranked[:most], by_idf, by_word, frozenset(by_name), relevance(share, total))
 
 
 def score_passages(known: IndexCache, result: SearchResult) -> dict[int, float]:
@@ -155,9 +157,9 @@ def _terms(
     by_name: Mapping[str, Sequence[int]],
     total: int,
 ) -> list[Term]:
-    """What the question is about: its words and dates, with their weights.
+    """The question's words and dates as terms with weights.
 
-    Words of small talk count only if there are no others.
+    Words of small talk do not count, so a message of only such words is about nothing.
     """
     spoken, rarest = _spoken_words(by_name), ranking.idf(0, total)
 
@@ -165,7 +167,7 @@ def _terms(
         weight = DECISIVE_FACTOR * rarest**IDF_POWER if speaking or not turns else idf**IDF_POWER
         return Term(weight, speaking.union(turns))
 
-    informative = idfs.keys() - FILLER_WORDS or idfs.keys()
+    informative = idfs.keys() - FILLER_WORDS
     words = [
         term(idf, turns, spoken.get(word, frozenset()))
         for (word, idf), turns in zip(idfs.items(), by_word, strict=True)
@@ -184,7 +186,7 @@ def _spoken_words(by_name: Mapping[str, Sequence[int]]) -> dict[str, frozenset[i
 
 
 def _idfs(by_word: Mapping[str, Sequence[int]], by_name: Mapping[str, Sequence[int]], total: int) -> list[float]:
-    """The idf of each word. A name also counts where that person speaks, or it would be rare in their own chats."""
+    """The idf of each word. A name also counts in turns of that speaker; else it would seem rare in their chats."""
     spoken = _spoken_words(by_name)
     return [ranking.idf(len(spoken.get(word, frozenset()).union(turns)), total) for word, turns in by_word.items()]
 

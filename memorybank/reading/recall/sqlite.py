@@ -4,21 +4,21 @@ from collections.abc import Sequence
 
 from django.db import connection
 
-#: The ids that one query finds, in one value.
+#: The ids that one query finds, in one string.
 IDS_QUERY = "SELECT group_concat(rowid, ' ') FROM memorybank_search WHERE memorybank_search MATCH %s"
-#: The newest of them. The index returns them in this order and stops.
+#: The newest of these ids. The index returns them in this order and stops at the limit.
 NEWEST_IDS_QUERY = (
     "SELECT group_concat(rowid, ' ') FROM "
     "(SELECT rowid FROM memorybank_search WHERE memorybank_search MATCH %s ORDER BY rowid DESC LIMIT %s)"
 )
 
 
-#: How many there are.
+#: The number of documents that one query finds.
 COUNT_QUERY = "SELECT count(*) FROM memorybank_search WHERE memorybank_search MATCH %s"
 
 
 def match(word: str, *unwanted: str) -> str:
-    """The query for one index word, without what the queries ``unwanted`` match."""
+    """The query for one index word, without documents that the queries ``unwanted`` match."""
     return " NOT ".join([f'"{word}"', *(f"({query})" for query in unwanted)])
 
 

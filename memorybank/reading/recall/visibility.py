@@ -1,25 +1,28 @@
-"""Apply what became of facts to a turn's lines: hidden, quarantined and superseded ones go, edited ones change. Pure.
+"""Apply the state of facts to a turn's lines: remove hidden, quarantined and superseded ones, change edited ones. Pure.
 
-The index keeps what was said. What people decided about it, and what replaced it, is known from the facts.
+The index keeps the original sentences. The facts hold people's decisions on them, and what replaced them. The notes
+that a model wrote of a turn stand beside its sentences.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memorybank.core.turns import STEERS_ASSISTANT
+from memorybank.core.turns import NOTES_SPEAKER, STEERS_ASSISTANT
 from memorybank.language.dates import format_date
 from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import FactState
-from memorybank.models.fact import Replacement
+from memorybank.models.fact import ReplacingFact
 
-#: A sentence says a fact if they share this part of the shorter one's content words.
+#: A sentence states a fact if they share this part of the shorter one's content words.
 MIN_SHARED_WORDS = 0.6
-#: A sentence says part of a replaced fact if it has this part of the fact's words; the rest of it still holds.
+#: A sentence states part of a replaced fact if it has this part of the fact's words; the rest of it still holds.
 MIN_SHARED_WORDS_OF_PART = 0.4
 #: A sentence replaced in part is shown, with what replaced it, if it has this many other content words.
 MIN_REMAINING_WORDS = 4
+#: A note has the same place in each turn that it cites: this, and its number. No turn has as many sentences.
+FIRST_NOTE_PLACE = 1_000_000
 
 #: Speaker, sentence, prior; as a document stores them.
 StoredLine = Sequence[Any]
@@ -32,17 +35,22 @@ class VisibleSentence(NamedTuple):
     text: str
     worth: float
     place: int
-    ends: tuple[Replacement, ...] = ()
-    #: Whether a person approved or corrected it.
+    ends: tuple[ReplacingFact, ...] = ()
+    #: Whether a person approved or corrected it, or it is a note.
     approved: bool = False
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is a note that a model wrote of the chat, and no sentence of the turn."""
+        return self.place >= FIRST_NOTE_PLACE
 
-class FactChange(NamedTuple):
-    """What became of a fact with these content words: an edit by a person, or what superseded it."""
+
+class ChangedFact(NamedTuple):
+    """A change of the fact with these content words: a person's edit, or the fact that superseded it."""
 
     words: frozenset[str]
     correction: tuple[str, str] | None
-    end: Replacement | None
+    end: ReplacingFact | None
 
 
 def visible_lines(
@@ -52,19 +60,25 @@ def visible_lines(
 
     A line's place counts all lines of the turn, so it stays the same whatever becomes of the others.
     """
-    changes: dict[int, list[FactChange]] = defaultdict(list)
+    changes: dict[int, list[ChangedFact]] = defaultdict(list)
     steering: set[int] = set()
     released: dict[int, list[StoredLine]] = defaultdict(list)
+    notes: dict[int, list[VisibleSentence]] = defaultdict(list)
     for fact in facts:
         if fact.quarantine == STEERS_ASSISTANT:
             steering.update(fact.citations)
         if fact.correction or not fact.is_visible:
             for turn in fact.citations:
-                changes[turn].append(FactChange(frozenset(terms(fact.original_text)), fact.correction, fact.end))
-        if fact.is_released and fact.is_visible:
+                changes[turn].append(ChangedFact(frozenset(terms(fact.original_text)), fact.correction, fact.end))
+        if fact.is_visible and fact.is_note and not fact.correction:
+            for turn in fact.citations:
+                notes[turn].append(
+                    VisibleSentence(NOTES_SPEAKER, fact.text, fact.weight, FIRST_NOTE_PLACE + fact.pk, approved=True)
+                )
+        elif fact.is_visible and fact.is_released:
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
     shown = {turn: [] if turn in steering else _with_places(own, released.get(turn, ())) for turn, own in lines.items()}
-    return {turn: _apply_changes(own, changes.get(turn, ())) for turn, own in shown.items()}
+    return {turn: _apply_changes(own, changes.get(turn, ())) + notes[turn] for turn, own in shown.items()}
 
 
 def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) -> list[VisibleSentence]:
@@ -74,10 +88,10 @@ def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) ->
     ]
 
 
-def _apply_changes(lines: list[VisibleSentence], changes: Iterable[FactChange]) -> list[VisibleSentence]:
-    """The lines without those that say a changed fact; the first of them is replaced by the edited text.
+def _apply_changes(lines: list[VisibleSentence], changes: Iterable[ChangedFact]) -> list[VisibleSentence]:
+    """The lines without those that state a changed fact; the first of these gets the edited text instead.
 
-    A line replaced in part stays, marked, if it says enough besides.
+    A line of which only a part was replaced stays, marked, if it says enough besides.
     """
     for words, correction, end in changes:
         after: list[VisibleSentence] = []
@@ -106,15 +120,15 @@ def _mark_replaced(line: VisibleSentence) -> VisibleSentence:
 
 
 def is_same_statement(sentence: frozenset[str], fact: frozenset[str]) -> bool:
-    """Whether the sentence with these content words says the fact with those."""
+    """Whether a sentence and a fact with these content words state the same."""
     shorter = min(len(sentence), len(fact))
     return shorter > 0 and len(sentence & fact) >= MIN_SHARED_WORDS * shorter
 
 
 def replacing_line(
-    end: Replacement, lines: Mapping[int, Sequence[VisibleSentence]]
+    end: ReplacingFact, lines: Mapping[int, Sequence[VisibleSentence]]
 ) -> tuple[int, VisibleSentence] | None:
-    """The turn and the line that say what replaced something, if they may be shown and nothing replaced them."""
+    """The turn and the visible line that state the replacement; None if there is none, or it was replaced itself."""
     words = frozenset(terms(end.text))
     matches = [
         (len(line_words & words), -turn, -line.place, turn, line)

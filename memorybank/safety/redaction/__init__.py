@@ -1,7 +1,8 @@
 """Mask secrets and personal data as ``[redacted: phone number]`` before any model sees a text.
 
-Kingfisher knows the formats of keys and tokens, phonenumbers telephone numbers, python-stdnum check digits. The rules
-here know what people type in a chat. A needless mask harms memory, so in doubt the text stays.
+Libraries check machine formats: Kingfisher (an extra) keys and tokens, phonenumbers telephone numbers, python-stdnum
+check digits.
+The rules here cover what people type in a chat. A needless mask harms memory, so in doubt a text stays unmasked.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +54,7 @@ class RedactedText:
 
 @dataclass(slots=True)
 class Masker:
-    """Masks the texts of one bank: uses values ``known`` before, and remembers ``learnt`` ones: value → kind."""
+    """Masks the texts of one bank, with the values ``known`` so far; collects new ones in ``learnt``: value → kind."""
 
     personal: bool = True
     known: KnownValues = field(default_factory=KnownValues)
@@ -76,8 +77,8 @@ class Masker:
 def redact(text: str, *, personal: bool = True, known: KnownValues | None = None) -> RedactedText:
     """Mask secrets always, personal data if ``personal``, and ``known`` values. Idempotent; linear in ``len(text)``.
 
-    It reads what a person sees: hidden characters are removed (also from the result), and emphasis inside a word does
-    not divide it. Lone surrogates become "?".
+    It searches the text as a person sees it: hidden characters are removed (also from the result), and emphasis marks
+    inside a word are ignored. Lone surrogates become "?".
     """
     text = plain(text.encode("utf-8", "replace").decode("utf-8"))
     values: list[tuple[str, str]] = []
@@ -94,7 +95,7 @@ def redact(text: str, *, personal: bool = True, known: KnownValues | None = None
 
 
 def _masked(text: str, rules: Iterable[Rule], values: list[tuple[str, str]]) -> str:
-    """The text with the rules' finds masked; the masked values are added to ``values``."""
+    """The text with the matches of the rules masked; appends the masked values to ``values``."""
     view = SearchView.of(text)
     spans = (span for rule in rules for span in rule(view.text))
     text, masked_values = masked(

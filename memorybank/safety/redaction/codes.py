@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memorybank.language import alternation, collect
+from memorybank.language.prefilter import Patterns
 from memorybank.safety.redaction.connectors import EQUALS, LINKS, any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
@@ -14,7 +15,7 @@ _PIN = re.compile(any_whole_words(lambda pack: pack.secrets.pins), re.I)
 _VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
 _PIN_END = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
 _DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{LINKS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_PIN_END}", re.I)
-# A counted number is not a code.
+# A number with a unit is an amount, not a code.
 _COUNTED_UNIT = (
     r"(?-i:[a-z]{2,20}s\b|(?:EUR|USD|GBP|CHF|[kmc]?m|k?g|[kMGT]B|[kM]?W|[ap]m|Uhr|Euro)\b)"
     r"|[€$£%年月日元円个個件人台回次]"
@@ -52,6 +53,8 @@ _AFTER_CODE_NAME = re.compile(rf"(?:{_CODE_NAME.pattern})(?:{EQUALS})?\s?[:：]?
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
+_PATTERNS = Patterns([(_DIALLED, ""), (_IS_PIN, "")])
+
 
 def find(text: str) -> Iterator[SecretSpan]:
     for announced in before_numbers(_PIN, text, MAX_CHARACTERS_BETWEEN):
@@ -60,7 +63,9 @@ def find(text: str) -> Iterator[SecretSpan]:
             yield SecretSpan(*match.span("value"), "pin")
     yield from (SecretSpan(*match.span(), "pin") for match in _DIAL_TURNS.finditer(text))
     yield from (
-        SecretSpan(*match.span("value"), "pin") for pattern in (_DIALLED, _IS_PIN) for match in pattern.finditer(text)
+        SecretSpan(*match.span("value"), "pin")
+        for pattern, _ in _PATTERNS.possible(text)
+        for match in pattern.finditer(text)
     )
     for match in _CODE.finditer(text):
         named = _AFTER_CODE_NAME.search(text, max(0, match.start() - 30), match.start())

@@ -26,7 +26,7 @@ _LATIN = "[A-Za-z]"
 def any_whole_words(of: Callable[[Pack | PartialPack], Words]) -> str:
     """Any of the patterns of all languages: whole words in languages with spaces, substrings elsewhere.
 
-    In a language without spaces, too, a Latin word is whole: "PIN" is no part of "camping".
+    Latin words are matched as whole words everywhere: "PIN" does not match inside "camping".
     """
     spaced, cjk = (alternation(collect_for_masking(of, spaced=spaced)) for spaced in (True, False))
     begins, ends = rf"(?:(?<!{_LATIN})|(?!{_LATIN}))", rf"(?:(?!{_LATIN})|(?<!{_LATIN}))"

@@ -113,7 +113,7 @@ def _phones(text: str) -> Iterator[SecretSpan]:
 
 
 def _is_local_number(written: str) -> bool:
-    """Whether it is written as within a country: with a leading zero, or long; and it is not a date."""
+    """Whether it is like a national number (leading zero or bracket, or at least nine digits) and is not a date."""
     return (written[0] in "(0٠۰" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
 
@@ -134,7 +134,7 @@ def _is_phone(written: str, region: str | None) -> bool:
 
 
 def _hosts(text: str) -> Iterator[SecretSpan]:
-    """Addresses that may identify somebody: no private networks, versions or masks."""
+    """IP addresses that may identify somebody; not private networks, version numbers or subnet masks."""
     for match in _IP4.finditer(text):
         try:
             address = IPv4Address(match[0])

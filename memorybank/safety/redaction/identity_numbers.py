@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from memorybank.language import alternation, collect
+from memorybank.language.prefilter import Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
@@ -53,7 +54,7 @@ _IDS, _BORN = (
     re.compile(any_whole_words(of), re.I) for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born)
 )
 _BIRTHDAYS = re.compile(any_whole_words(lambda pack: pack.personal.birthdays), re.I)
-#: A word with a small letter first, which is no name.
+#: A word that begins with a lower-case letter, so it is not a name.
 _SMALL_WORD = re.compile(r"(?<![\w'’])[a-zà-ÿ]{2,}")
 _ID = re.compile(
     r"(?<![a-zA-Z\d_./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
@@ -72,6 +73,7 @@ _DATE = re.compile(
 )
 # "On 3 May 2014 she was born": the words follow directly after the date.
 _BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
+_BORN_ON_PATTERNS = Patterns([(_BORN_ON, "")])
 #: Maximum distance between an announcement and its number.
 MAX_CHARACTERS_TO_NUMBER = 64
 _SENTENCE_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
@@ -88,13 +90,14 @@ def find(text: str) -> Iterator[SecretSpan]:
     yield from (
         span for span in _announced(text, _BORN, _DATE, "date of birth", bool) if not _is_of_a_party(text, span)
     )
-    yield from (SecretSpan(*match.span("value"), "date of birth") for match in _BORN_ON.finditer(text))
+    born = _BORN_ON_PATTERNS.finder(text)(_BORN_ON)
+    yield from (SecretSpan(*match.span("value"), "date of birth") for match in born)
 
 
 def _announced(
     text: str, cue: re.Pattern[str], value: re.Pattern[str], kind: str, holds: Callable[[str], bool]
 ) -> Iterator[SecretSpan]:
-    """The first value in the rest of the sentence after each cue that ``holds``."""
+    """For each cue, the first value after it in the same sentence for which ``holds`` is true."""
     for match in before_numbers(cue, text, MAX_CHARACTERS_TO_NUMBER + 30):
         rest = text[match.end() : match.end() + MAX_CHARACTERS_TO_NUMBER + 30]
         end = _SENTENCE_END.search(rest)
@@ -105,7 +108,7 @@ def _announced(
 
 
 def _is_of_a_party(text: str, span: SecretSpan) -> bool:
-    """Whether something else than somebody's birth was on that date: other words stand between it and "birthday"."""
+    """Whether the date is that of an event, not of a birth: other words stand between it and "birthday"."""
     cues = [cue.end() for cue in _BIRTHDAYS.finditer(text, max(0, span.start - MAX_CHARACTERS_TO_NUMBER), span.start)]
     between = text[cues[-1] : span.start] if cues else ""
     plain = (word for word in _SMALL_WORD.findall(between) if word not in FUNCTION_WORDS)
@@ -113,7 +116,7 @@ def _is_of_a_party(text: str, span: SecretSpan) -> bool:
 
 
 def _is_identity_number(written: str) -> bool:
-    """Whether it is long enough and has enough digits; no year, no date."""
+    """Whether it is long enough, has enough digits, and is not a year, a date or an amount."""
     digits = sum(map(str.isdigit, written))
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
@@ -127,7 +130,7 @@ def _ibans(text: str) -> Iterator[SecretSpan]:
     from stdnum import iban
 
     for match in _IBAN.finditer(text):
-        for end in range(len(match[0]), 14, -1):  # capitals after the number may have been read as part of it
+        for end in range(len(match[0]), 14, -1):  # the match may include capitals that follow the number
             if match[0][end - 1 : end + 1].isalnum() and match[0][end : end + 1].isalnum():
                 continue
             if iban.is_valid(

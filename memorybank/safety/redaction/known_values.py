@@ -1,4 +1,4 @@
-"""Recognise values that were masked before, by a keyed hash of each and never by the value."""
+"""Recognise values that were masked before, by keyed hashes instead of the values themselves."""
 
 import hashlib
 import re
@@ -49,7 +49,7 @@ def digest(key: bytes, value: str) -> str:
 
 
 def is_distinctive(value: str) -> bool:
-    """Whether people never say the value by chance: it is no word, short number or text with a mask."""
+    """Whether a value is unlikely to occur by chance: not a word, a short number or a text with a mask."""
     if not MIN_VALUE_CHARACTERS <= len(value) <= MAX_VALUE_CHARACTERS or MASK.search(value) or "\n" in value:
         return False
     digits = sum(map(str.isdigit, value))

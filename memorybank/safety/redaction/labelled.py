@@ -1,9 +1,10 @@
 """Find plain words as passwords by their place: after a label, as an answer, or in a column of passwords."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from memorybank.language import alternation, collect_for_masking, literals
+from memorybank.language.prefilter import Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import LINKS, VALUE_QUOTES, any_whole_words
 from memorybank.safety.redaction.shapes import is_measure, is_placeholder, shape
@@ -18,7 +19,7 @@ _SPACED, _CJK = (
     for spaced in (True, False)
 )
 _LABELS = rf"(?:(?<![\w-])(?:{_SPACED})|{_CJK})"
-# Languages written in Latin letters attach none: "passes" is not "pass is".
+# Words for "is" that are attached to a label. Latin letters are excluded: "passes" is not "pass is".
 _SAYS = alternation(
     word for word in collect_for_masking(lambda pack: pack.secrets.says, spaced=True) if not word.isascii()
 )
@@ -56,40 +57,46 @@ _VARIABLE = re.compile(
     rf"(?<![^\W_])(?:{_KEYS})(?:_\w{{1,24}})?\s?[=:]\s?[{VALUE_QUOTES}]?(?P<value>[\w+/=~.-]{{20,512}})", re.I
 )
 MIN_LICENCE_CHARACTERS = 10
-#: A first word after the label that is no longer than this is a function word, in any language.
+#: A first word after the label of at most this length counts as a function word, in any language.
 MAX_FUNCTION_WORD_CHARACTERS = 4
 
 
+_PATTERNS = Patterns(
+    (pattern, "") for pattern in (_LABELLED, _FORM, _ASKED, _SPELT, _ATTACHED_IS, _NETWORK, _LICENCE, _VARIABLE)
+)
+
+
 def find(text: str) -> Iterator[SecretSpan]:
-    for match in _LABELLED.finditer(text):
+    matches = _PATTERNS.finder(text)
+    for match in matches(_LABELLED):
         gap = match["gap"].split()
         is_close = not gap or len(gap[0]) <= MAX_FUNCTION_WORD_CHARACTERS or gap[0].casefold() in FUNCTION_WORDS
         if is_close and _may_be_password(match["value"]):
             yield SecretSpan(*match.span("value"), "password")
-    for match in _FORM.finditer(text):
+    for match in matches(_FORM):
         yield SecretSpan(*match.span(match.lastgroup or 0), "password")
     for pattern in (_ASKED, _SPELT, _ATTACHED_IS):
-        for match in pattern.finditer(text):
+        for match in matches(pattern):
             if _may_be_password(match["value"]):
                 yield SecretSpan(*match.span("value"), "password")
-    yield from _keys(text)
+    yield from _keys(matches)
     yield from _columns(text)
 
 
-def _keys(text: str) -> Iterator[SecretSpan]:
+def _keys(matches: Callable[[re.Pattern[str]], Iterator[re.Match[str]]]) -> Iterator[SecretSpan]:
     """Keys of networks and programs, and values of variables named key."""
-    for match in _NETWORK.finditer(text):
+    for match in matches(_NETWORK):
         if _may_be_password(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
             yield SecretSpan(*match.span("value"), "password")
     for pattern, kind, fewest in ((_LICENCE, "licence key", MIN_LICENCE_CHARACTERS), (_VARIABLE, "secret", 1)):
-        for match in pattern.finditer(text):
+        for match in matches(pattern):
             value = match["value"]
             if len(value) >= fewest and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):
                 yield SecretSpan(*match.span("value"), kind)
 
 
 def _may_be_password(word: str) -> bool:
-    """Whether the word is no function word, description of a password, version or placeholder."""
+    """Whether the word is not a function word, a description of a password, a version or a placeholder."""
     begun = re.split(r"['’]", word.casefold())[0]
     if word.casefold() in FUNCTION_WORDS or begun in FUNCTION_WORDS:
         return False

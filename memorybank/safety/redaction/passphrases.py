@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from memorybank.language.prefilter import Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import LINKS, VALUE_QUOTES, any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan
@@ -21,10 +22,12 @@ _PHRASE = re.compile(
 )
 _OPENED = re.compile(rf"(?:{_OPENS})(?:(?: [\w'’]{{1,12}}){{0,3}}?:? {_QUOTED}| ?(?P<value>{_PHRASE_WORDS}))", re.I)
 
+_PATTERNS = Patterns([(_PHRASE, ""), (_OPENED, "")])
+
 
 def find(text: str) -> Iterator[SecretSpan]:
     """Every passphrase: all words between quotation marks, or words with few function words."""
-    for phrase in (_PHRASE, _OPENED):
+    for phrase, _ in _PATTERNS.possible(text):
         for match in phrase.finditer(text):
             name = "quoted" if match["quoted"] else "value"
             if _is_phrase(match[name], quoted=name == "quoted"):

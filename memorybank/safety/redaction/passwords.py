@@ -1,6 +1,6 @@
-"""Find passwords as people type them: announced by a word, in any order, with or without a sign.
+"""Find passwords as people type them: with an announcing word before or after, with or without a sign.
 
-A word announces a password; how much a word near it looks like a password decides. In doubt it stays.
+Near an announcing word ("password"), a word is masked if it looks enough like a password. In doubt it stays unmasked.
 """
 
 import re
@@ -65,7 +65,7 @@ _VALUE_AS_PASSWORD = re.compile(
 )
 _STATE = re.compile(any_whole_words(lambda pack: pack.secrets.states), re.I)
 _QUOTED = re.compile(rf"[{VALUE_QUOTES}]([^\n{VALUE_QUOTES}]{{6,64}})[{VALUE_QUOTES}]")
-# "Expires on Friday": one language's "on" is another's "is".
+# Weekdays are not passwords: in "expires on Friday", one language's "on" is another's "is".
 _DAYS = frozenset(word for names in collect(lambda pack: pack.dates.weekdays) for word in names.casefold().split())
 # Every announcement contains one of these. Searching for them is a hundred times faster than for announcements.
 _HINTS = tuple(
@@ -89,7 +89,7 @@ def find(text: str) -> Iterator[SecretSpan]:
 
 
 def _plain_values(text: str) -> Iterator[SecretSpan]:
-    """A plain word in the place of a password that does not describe a password."""
+    """Plain words in the place of a password, except words that describe a password ("wrong")."""
     for match in _PLAIN_VALUE.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
         if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION_WORDS) and not (
@@ -110,7 +110,6 @@ def _pairs(text: str) -> Iterator[SecretSpan]:
 
 
 def _without_punctuation(word: str) -> str:
-    """The word without the punctuation that ends its sentence."""
     return word.rstrip(".!?:…")
 
 
@@ -136,7 +135,7 @@ def _assigned(match: re.Match[str]) -> SecretSpan | None:
 
 
 def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
-    """Whether a value looks secret; prose after a colon passes unless it mixes characters as words never do."""
+    """Whether a value looks secret. Without ``spelled`` (an equals sign or quotes), it must mix kinds of characters."""
     letters = sum(character.isalpha() for character in value)
     digits = sum(character.isdigit() for character in value)
     if is_measure(value):
@@ -173,7 +172,7 @@ def _tells(word: str) -> bool:
 
 
 def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bool) -> SecretSpan | None:
-    """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements by kind."""
+    """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements per kind."""
     strong, key, weak = near
     start, word = _without_name(text, begin, end)
     looks = _raised_shape(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
@@ -221,7 +220,7 @@ def _announcement_counts(words: Sequence[tuple[int, int]], announced: Sequence[t
 
 
 def _whole_quotation(text: str, span: SecretSpan) -> SecretSpan:
-    """The whole quotation around the span."""
+    """The quotation of at most three words around the span; without one, the span itself."""
     for match in _QUOTED.finditer(text, max(0, span.start - 66), min(len(text), span.end + 66)):
         if match.start() < span.start and match.end() > span.end and len(match[1].split()) <= 3:
             return SecretSpan(*match.span(1), span.kind)

@@ -1,4 +1,4 @@
-"""Find coordinates, links of messengers, telephone numbers told in words, and sort codes."""
+"""Find coordinates, messenger links, telephone numbers spelt out in words, and sort codes."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from memorybank.language import alternation, collect_for_masking, packs
 from memorybank.safety.redaction.spans import SecretSpan
 
-#: So many number words in a row, the first of them a zero or a plus, are a telephone number.
+#: At least this many number words in a row that begin with a zero or a plus are a telephone number.
 MIN_NUMBER_WORDS = 5
 
 _DEGREES = r"-?\d{1,3}\.\d{5,12}"

@@ -1,4 +1,4 @@
-"""Find machine-made secrets by shape and place, whoever issued them: in assignments, links, prefixes, and bare."""
+"""Find machine-made secrets of any vendor by shape and place: in assignments, in links, after prefixes, or alone."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _VARIABLE = re.compile(
     r"(?<![\w-])(?![A-Z0-9_]{0,40}(?:SHA|HASH|MD5|COMMIT|DIGEST|REV|SUM|UUID|_ID=))[A-Z][A-Z0-9_]{3,40}=[\"']?"
     r"(?P<value>[A-Za-z0-9+/_-]{32,256}={0,2})"
 )
-# A link that lets its reader in: its path or query names it, and a random part follows.
+# A link that grants access: a word in its path or query says so, and a random part follows.
 _LINK = re.compile(
     r"https?://[^\s?#\"'<>]{0,200}?(?:"
     r"(?:reset|magic|invit|verif|confirm|(?:log|sign)[-_]?in|\w{0,6}auth|\w{0,6}sso|passw|\w{0,6}token|\w{0,6}session|activat|unlock)"
@@ -25,9 +25,9 @@ _LINK = re.compile(
 _BARE = re.compile(r"(?<![\w/+.=@:#-])(?P<value>[A-Za-z0-9+/]{24,512}={0,2})(?![\w/+=@-]|\.\w)")
 _PART = re.compile(rf"(?<![^\W_])(?:{_KEYS})[^\n]{{0,24}}?[\s:(](?P<value>[A-Za-z0-9]{{12,64}})(?!\w|[/.-]\w)", re.I)
 _PART_BEFORE = re.compile(rf"(?<![\w/.-])(?P<value>[A-Za-z0-9]{{12,64}})\s?\((?:\w{{1,12}} )?(?:{_KEYS})\)", re.I)
-# What follows a colon and ends the line may be a part of a key that was announced in another message.
+# A value between a colon and the end of the line may be part of a key that another message announced.
 _PART_ALONE = re.compile(r"[:：]\s{1,2}(?P<value>[A-Za-z0-9]{16,64})$", re.M)
-# Patterns with what a value must be to count.
+# Patterns, grouped by what their values must be like to count as secrets.
 _MIXED_AND_RANDOM = (_PREFIXED, _LINK, _BARE)
 _MIXED_PARTS = (_PART, _PART_BEFORE, _PART_ALONE)
 

@@ -54,7 +54,7 @@ def is_placeholder(word: str) -> bool:
 
 
 def is_technical_name(word: str) -> bool:
-    """Whether it is a version, ticket, hash, file or address: a team must remember these."""
+    """Whether it is a version, ticket, hash, file or address, which a team needs in its memory."""
     return bool(_TECHNICAL_NAME.fullmatch(word) or _CASED.fullmatch(word))
 
 

@@ -1,4 +1,4 @@
-"""Spans of a text to be masked, and replacing them with masks."""
+"""Represent the spans of a text that are to be masked, and replace them with masks."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from memorybank.language.masks import MASK, mask
 
-#: A mask while a text is searched: one character that no rule matches.
+#: Replaces each existing mask during a search: one character that no rule matches.
 MASK_PLACEHOLDER = "\ue000"
 # Emphasis inside or around a word: readers see the word without it.
 _SIGNS = re.compile(r"(?<=\w)[*`~]{1,3}|[*`~]{1,3}(?=\w)")
@@ -68,7 +68,7 @@ def masked(text: str, spans: Iterable[SecretSpan]) -> tuple[str, list[tuple[str,
 
 
 def before_numbers(cue: re.Pattern[str], text: str, reach: int) -> Iterator[re.Match[str]]:
-    """Matches of ``cue`` that begin at most ``reach`` characters before a number: most text has no number."""
+    """Matches of ``cue`` that begin at most ``reach`` characters before a number. Fast on most text, which has none."""
     windows: list[list[int]] = []
     for match in _NUMBER.finditer(text):
         if windows and match.start() - reach <= windows[-1][1]:

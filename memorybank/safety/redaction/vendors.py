@@ -1,4 +1,4 @@
-"""Find keys and tokens in vendors' formats: Kingfisher's rules, and formats that those lack."""
+"""Find keys and tokens in vendors' formats, with our own patterns and, where installed, with Kingfisher's rules."""
 
 import re
 from collections.abc import Iterator
@@ -52,18 +52,21 @@ _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4
 
 
 def load() -> None:
-    """Compile the rules before the first text."""
+    """Compile Kingfisher's rules now, so that the first text does not wait for it."""
     _scanner()
 
 
 @cache
-def _scanner() -> "Scanner":
+def _scanner() -> "Scanner | None":
     """Kingfisher's rules, compiled: 4 s the first time, then 0.3 s from its cache in the user's cache folder.
 
-    The cache depends on the processor, so it cannot be shipped; running this package as a program fills it.
+    None without the extra ``secrets``. The cache depends on the processor, so it cannot be shipped; running this
+    package as a program fills it.
     """
-    from kingfisher_sdk import Rules, Scanner
-
+    try:
+        from kingfisher_sdk import Rules, Scanner
+    except ModuleNotFoundError:
+        return None
     return Scanner(Rules(confidence="medium"), base64=False)
 
 
@@ -78,7 +81,9 @@ def find(text: str) -> Iterator[SecretSpan]:
 
 
 def _by_rules(text: str) -> Iterator[SecretSpan]:
-    findings = _scanner().scan(text.encode())
+    if (scanner := _scanner()) is None:
+        return
+    findings = scanner.scan(text.encode())
     places = sorted(
         (finding.location["start_offset"], finding.location["end_offset"], finding.rule_id)
         for finding in findings

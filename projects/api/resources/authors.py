@@ -28,7 +28,7 @@ class AuthorOut(BaseModel):
 
 @router.get("/authors", response=Page[AuthorOut], url_name="api-authors", summary="List authors")
 def authors(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[AuthorOut]:
-    """Whoever wrote in a shared chat, or in a private one that a program recorded for the named member or nobody."""
+    """People who wrote in shared chats, or in private chats that programs recorded and the request may read."""
     bank = bank_of(request)
     chats = services.chats_of(bank).filter(Q(private=False) | Q(pk__in=program_chats(request).values("pk")))
     rows, after = page_of(services.authors_of(bank, chats), cursor, limit, order="first")

@@ -108,7 +108,7 @@ class CheckpointOut(BaseModel):
 
 
 class CompactionProgress(BaseModel):
-    """Progress of a compaction in progress, and the chat's newest checkpoint."""
+    """The progress of a running compaction, and the chat's newest checkpoint."""
 
     percent: int | None
     stage: str
@@ -128,9 +128,9 @@ def list_chats(
     private: bool | None = None,
     parked: bool | None = None,
 ) -> Page[ChatOut]:
-    """Chats that programs recorded, by the day of their last output, and by what one of their outputs has.
+    """Chats that programs recorded. `from` and `to` apply to the last output; one output must match the other filters.
 
-    Members' chats on this site are not listed; memory has their facts. Private chats of other people are not, either.
+    Members' chats on this site are not listed; memory has their facts. Other people's private chats are not listed.
     """
     bank = bank_of(request)
     rows = program_chats(request).filter(services.days_between("last_output_at", since, until, bank.tz))
@@ -193,7 +193,10 @@ def get_compaction(request: HttpRequest, chat: ChatIn) -> CompactionProgress:
 
 
 def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
-    """The people with these user names, for a key that may speak for people; 422 for a name that is no member's."""
+    """The person keys of the members with these user names.
+
+    Raises :class:`Problem`: 403 for a key without the scope ``people``, 422 for a name that is no member's.
+    """
     if names and not key.opens(Scope.PEOPLE):
         raise Problem(403, f"readers: the key lacks the required scope “{Scope.PEOPLE.value}”.", "/readers")
     persons = people.persons_named(key.project, names)
@@ -203,19 +206,20 @@ def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
 
 
 def _require_own(project: Project, chat: Chat, readers: Collection[str] | None) -> None:
-    """409 if a chat would get a single reader although others wrote in it: memory of a chat with one reader includes
-    answers that quote private memory, and these may quote that of others.
+    """Raise :class:`Problem` (409) if a chat gets a single reader although others' answers may quote private memory.
+
+    Memory of a chat with one reader includes answers that quote private memory, and these may quote that of others.
     """
     if readers is None or len(readers) != 1 or services.readers_of(chat) == set(readers):
         return
     others = services.turns_of(chat).exclude(author__in=people.names_of(project, readers))
-    continued = ConversationNode.objects.filter(chat=chat).exists()  # by the gateway, which tells its author more
+    continued = ConversationNode.objects.filter(chat=chat).exists()  # by the gateway; it gives its author more memory
     if others.filter(quotes_private=True).exists() or (continued and others.exists()):
         raise Problem(409, "readers: another member wrote in this chat; name them, too.", "/readers")
 
 
 def program_chat(request: HttpRequest, key: str) -> Chat:
-    """A chat that programs recorded, by its key; 404 for a member's chat on this site, and for one of other people."""
+    """A chat that programs recorded, by its key; 404 for members' chats on this site and others' private chats."""
     chat_row = program_chats(request).filter(key=key).first()
     if chat_row is None:
         raise Http404
@@ -223,9 +227,9 @@ def program_chat(request: HttpRequest, key: str) -> Chat:
 
 
 def program_chats(request: HttpRequest) -> QuerySet[Chat]:
-    """The chats that programs recorded, without private ones of other people than the request names.
+    """The chats that programs recorded, without private chats that the member named in the request may not read.
 
-    A private chat without readers is for the key that began it, and for keys with the scope ``admin``.
+    A private chat without readers is visible to the key that began it, and to keys with the scope ``admin``.
     """
     key = key_of(request)
     chats = services.chats_of(key.project.bank).filter(conversation=None)

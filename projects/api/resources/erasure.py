@@ -30,7 +30,7 @@ MAX_FACTS_PER_REQUEST = 200
 
 
 class ForgetRequest(Body):
-    """What to erase: exactly one of a chat, an author, an output, or facts with the turns they cite."""
+    """The target to erase: exactly one of a chat, an author, an output, or facts with the turns they cite."""
 
     chat: ChatKeyText | None = None
     author: Annotated[StorableText, Field(min_length=1, max_length=200)] | None = None
@@ -45,7 +45,7 @@ class ForgetRequest(Body):
     "/forget", response=ReceiptOut, url_name="api-forget", summary="Erase data with everything derived from it"
 )
 def forget(request: HttpRequest, body: ForgetRequest) -> ReceiptOut:
-    """What other people said is kept. Summaries that a model wrote are rebuilt by the next sweep."""
+    """What other people said is kept. The next sweep rebuilds the affected summaries that a model wrote."""
     named = {name for name in ("chat", "author", "output", "facts") if getattr(body, name) is not None}
     if len(named) != 1:
         raise Problem(422, "Name exactly one of chat, author, output, facts.")

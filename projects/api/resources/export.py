@@ -32,7 +32,7 @@ ROW_SCHEMA = {
 def export(request: HttpRequest) -> StreamingHttpResponse:
     """JSON Lines, each with its `type`: the bank's settings, chats and outputs of programs, all entries and facts.
 
-    The turns of members' chats are not in it. The audit log records the export.
+    The turns of members' chats are not exported. The audit log records the export.
     """
     bank = bank_of(request)
     viewer = asker_of(request).person

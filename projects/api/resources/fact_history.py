@@ -17,7 +17,7 @@ router = Router(tags=["memory"])
 
 
 class FactEvent(BaseModel):
-    """Something that happened to a fact: `written`, what people did with it, `replaced`."""
+    """An event of a fact: `written`, an action of a person such as `edit` or `pin`, or `replaced`."""
 
     action: str
     by: str = Field(description="A person, a key, or the method that wrote it.")
@@ -49,7 +49,7 @@ def _written(row: Fact) -> FactEvent:
 
 
 def _by_people(row: Fact, events: list[Event]) -> list[FactEvent]:
-    """The last edit wrote the text of today; the texts of earlier ones are not kept."""
+    """Only the last edit has a text, the current one: the texts of earlier edits are not stored."""
     edits = [event.pk for event in events if event.action == Event.Action.EDIT]
     return [
         FactEvent(action=event.action, by=event.actor, at=event.at, text=row.text if event.pk in edits[-1:] else None)

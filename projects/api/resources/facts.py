@@ -151,7 +151,7 @@ def entries(
     granularity: Granularity | None = None,
     live: bool | None = None,
 ) -> Page[EntryOut]:
-    """`live`: entries that no digest has absorbed. Those of private chats are for their readers only."""
+    """`live`: entries that no digest has absorbed. Entries of private chats are listed for their readers only."""
     rows = _within(_entries(request), "period_start", since, until)
     rows = rows if granularity is None else rows.filter(granularity=granularity)
     rows = rows if live is None else rows.filter(parent__isnull=live)
@@ -182,7 +182,7 @@ def facts(
     kind: Fact.Kind | None = None,
     entry: NumberIn | None = None,
 ) -> Page[FactOut]:
-    """Facts with the turns that they cite. Those of private chats are for their readers only."""
+    """Facts with the turns that they cite. Facts of private chats are listed for their readers only."""
     bank = bank_of(request)
     rows = _within(readable_facts(request), "said_on", since, until)
     rows = rows if kind is None else rows.filter(kind=kind)
@@ -202,7 +202,7 @@ def facts(
 
 @router.post("/facts", response={201: FactOut}, url_name="api-facts", summary="Write a fact by hand")
 def create_fact(request: HttpRequest, body: NewFact) -> Status[FactOut]:
-    """A text that reads like an instruction to a model waits for a person's review, as in a chat."""
+    """A text that reads like an instruction to a model is quarantined until a person reviews it, as in a chat."""
     bank = bank_of(request)
     row = services.add(bank, **body.model_dump(), screened=True, actor=key_of(request).actor)
     return Status(201, _facts_out(request, [row])[0])
@@ -217,7 +217,7 @@ def fact(request: HttpRequest, fact: NumberIn) -> FactOut:
 def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactOut:
     """Makes all changes, or none if one is refused. Later summaries use the corrected text.
 
-    A text that reads like an instruction to a model waits for a person's review.
+    A text that reads like an instruction to a model is quarantined until a person reviews it.
     """
     bank, number = bank_of(request), row_number(fact)
     _get_fact(request, number)

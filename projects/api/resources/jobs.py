@@ -24,9 +24,9 @@ from .chats import program_chat
 router = Router(tags=["work"])
 
 POLL_SECONDS = 0.5
-#: Silence after which a comment shows that the connection is alive.
+#: Seconds without an event after which a comment is sent, to keep the connection alive.
 HEARTBEAT_SECONDS = 15.0
-#: After this the stream ends; the client may reconnect.
+#: The stream ends after this time; the client may reconnect.
 MAX_FOLLOW_SECONDS = 600.0
 
 
@@ -65,7 +65,7 @@ class JobOut(BaseModel):
 
 @router.post("/summarise", response={202: JobOut}, url_name="api-summarise", summary="Summarise now")
 def summarise(request: HttpRequest, response: HttpResponse, body: SummariseRequest) -> Status[JobOut]:
-    """Workers start with the next sweep, even if the chat is active. `Location` is the job. 409 while memory is off."""
+    """Workers start at once, even if the chat is active. `Location` is the job's URL. 409: memory is off."""
     bank = bank_of(request)
     chats = None if body.chat is None else [program_chat(request, body.chat).pk]
     try:
@@ -89,7 +89,7 @@ def get_job(request: HttpRequest, job: NumberIn) -> JobOut:
     openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT_SCHEMA}}}}},
 )
 def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
-    """Server-sent events: `progress` with the job as JSON at each change, comments in silence, `done` at the end."""
+    """Server-sent events with the job as JSON: `progress` at each change, then `done`. Comments keep it alive."""
     bank, number = bank_of(request), row_number(job)
     _get_job(bank, number)
     stream = StreamingHttpResponse(events(bank, number), content_type="text/event-stream")
@@ -100,7 +100,7 @@ def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
 async def events(
     bank: Bank, number: int, *, poll: float = POLL_SECONDS, heartbeat: float = HEARTBEAT_SECONDS
 ) -> AsyncIterator[str]:
-    """Each change of a job, until it is finished, erased, or has been followed for ``MAX_FOLLOW_SECONDS``."""
+    """Yield an event for each change of a job, until it is finished or erased, or for ``MAX_FOLLOW_SECONDS``."""
     deadline = monotonic() + MAX_FOLLOW_SECONDS
     rows = changes(partial(_find_job_out, bank, number), seconds=poll)
     async with aclosing(with_heartbeat(rows, seconds=heartbeat, beat=None)) as stream:

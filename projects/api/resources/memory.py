@@ -24,7 +24,7 @@ Question = Annotated[
 
 
 class HitKind(StrEnum):
-    """A turn, or a fact by its kind."""
+    """The kinds of hits: a turn, or a kind of fact."""
 
     OUTPUT = "output"
     FACT = "fact"
@@ -51,7 +51,7 @@ class LineOut(BaseModel):
     def of(cls, line: MemoryLine) -> "LineOut":
         names = ("text", "speaker", "granularity", "period", "pinned", "tokens")
         return cls(
-            why=str(line.why),  # made when it is read
+            why=str(line.why),  # evaluates the lazy text
             citations=[NUMBER.to_url(pk) for pk in line.citations],
             facts=[NUMBER.to_url(pk) for pk in line.facts],
             **{name: getattr(line, name) for name in names},
@@ -59,7 +59,7 @@ class LineOut(BaseModel):
 
 
 class TextOut(BaseModel):
-    """The exact text for a prompt, with its token count; empty: none."""
+    """The exact text for a prompt, with its token count. Empty if there is none."""
 
     text: str
     tokens: int
@@ -71,7 +71,7 @@ class TextOut(BaseModel):
 
 
 class BlockOut(BaseModel):
-    """The block for a system prompt, whatever the question and whoever asks; after it what is for the asker only."""
+    """The block for a system prompt, the same for every question and asker, and the lines for the asker only."""
 
     block: TextOut
     personal: TextOut = Field(
@@ -101,7 +101,7 @@ class MemoryRequest(Body):
 
 
 class RecallFilter(Body):
-    """What a hit must be, or rest on: turns of an author, a chat, some days, with metadata. Empty: anything."""
+    """Keeps hits that are, or cite, turns with this author, chat, days and metadata. Empty fields match all."""
 
     author: Annotated[StorableText, Field(max_length=200)] = ""
     chat: Annotated[StorableText, Field(max_length=200, description="The key of a chat.")] = ""
@@ -158,13 +158,13 @@ def block(
         StorableText, Query("", max_length=200, description="The asking chat, whose own lines are left out.")
     ],
 ) -> BlockOut:
-    """Two indexed reads, whatever the size of the bank."""
+    """Takes two indexed reads, whatever the size of the bank."""
     return BlockOut(**_block(services.prompt_memory(bank_of(request), chat_key=chat, asker=asker_of(request))))
 
 
 @router.post("/memory", response=MemoryOut, url_name="api-memory", summary="Block and notes for a chat's next message")
 def memory(request: HttpRequest, body: MemoryRequest) -> MemoryOut:
-    """Exactly what a chat on this site would get. POST, because addresses are logged and bodies are not."""
+    """Exactly the memory that a chat on this site would get. POST, because URLs are logged and bodies are not."""
     bank = bank_of(request)
     asker = asker_of(request)
     prompt_memory = services.prompt_memory(bank, chat_key=body.chat, question=body.question, asker=asker)

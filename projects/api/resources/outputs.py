@@ -55,7 +55,7 @@ from .receipts import ReceiptOut, erase
 router = Router(tags=["outputs"])
 
 MAX_OUTPUTS_PER_REQUEST = 500
-#: Of a question, to know what memory its author was given.
+#: Limit of the part of a question that is used to look up the memory that its author was given.
 MAX_ASKED_CHARACTERS = 20_000
 TurnText = Annotated[StorableText, Field(max_length=services.MAX_TEXT_CHARACTERS)]
 ShortText = Annotated[StorableText, Field(max_length=200)]
@@ -154,7 +154,7 @@ class OutputOut(BaseModel):
 def record(
     request: HttpRequest, response: HttpResponse, body: NewOutput, idempotency_key: IdempotencyKey
 ) -> Status[Recorded]:
-    """No model is called, so an outage loses nothing. An `id` that exists returns the recorded output."""
+    """Calls no model, so a provider's outage loses nothing. An `id` that exists returns the recorded output."""
     bank, now = bank_of(request), timezone.now()
     new = _validated(request, [body], now, [""])
     values = {name: getattr(new[0], name) for name in new[0].__slots__ if name not in ("said_by", "answered_by")}
@@ -180,7 +180,7 @@ def record_many(
     "/chats/{chat}/outputs", response=Page[OutputOut], url_name="api-chat-outputs", summary="Read a chat, oldest first"
 )
 def chat_outputs(request: HttpRequest, chat: ChatIn, cursor: Cursor, limit: Limit) -> Page[OutputOut]:
-    """The turns of a chat that programs recorded. The last cursor, used again later, returns newer turns."""
+    """The turns of a chat that programs recorded. Send the last cursor again later to get newer turns."""
     turns = services.turns_of(program_chat(request, chat_key(chat)))
     rows, after = page_of(turns.select_related("chat"), cursor, limit, order="sequence")
     return Page(items=[OutputOut.of(row) for row in rows], next=after)
@@ -198,7 +198,7 @@ def list_outputs(
     metadata: Metadata,
     status: Output.Status | None = None,
 ) -> Page[OutputOut]:
-    """The turns of all chats that programs recorded, without private ones of other people."""
+    """The turns of all chats that programs recorded, except other people's private chats."""
     turns = services.TurnFilter(author, chat, since, until, labels(metadata))
     rows = turns.outputs(bank_of(request)).filter(chat__in=program_chats(request)).select_related("chat")
     page, after = page_of(rows if status is None else rows.filter(status=status), cursor, limit, order="-sequence")
@@ -222,7 +222,7 @@ def delete_output(request: HttpRequest, output: NumberIn) -> ReceiptOut:
 
 
 def program_output(request: HttpRequest, number: int) -> Output:
-    """A turn of a chat that programs recorded; 404 for a member's on this site, and for one of other people's."""
+    """A turn of a chat that programs recorded; 404 for members' chats on this site and others' private chats."""
     rows = services.outputs_of(bank_of(request)).filter(pk=number, chat__in=program_chats(request))
     row = rows.select_related("chat").first()
     if row is None:
@@ -233,7 +233,7 @@ def program_output(request: HttpRequest, number: int) -> Output:
 def _validated(
     request: HttpRequest, bodies: list[NewOutput], now: datetime, pointers: list[str]
 ) -> list[services.NewOutput]:
-    """Validate outputs; :class:`Problem` names the field. A member's chat on this site accepts none."""
+    """Validate outputs; raise :class:`Problem` with the field, also for a member's chat on this site (409)."""
     key = key_of(request)
     keys = {output.chat for output in bodies}
     chats = services.chats_of(key.project.bank).filter(key__in=keys, conversation__isnull=False)
@@ -251,20 +251,24 @@ def _validated(
 
 
 def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[services.NewOutput]:
-    """With whom a new chat is for, and what each answer quotes from memory that its author alone was given."""
+    """Set the readers of each output, and what its answer quotes from the memory that its author was given.
+
+    A program that names no member was given the memory that everybody may read. Quotes are then looked up only for a
+    single output with an answer, because a batch is taken to be an imported history.
+    """
     named, key = asker_of(request), key_of(request)
     askers = {name: people.asker_for(key, name) for name in {output.author for output in new}}
 
     def for_people(output: services.NewOutput) -> services.NewOutput:
         asker = askers[output.author] if askers[output.author].person else named
-        if not asker.person:
+        if not asker.person and (len(new) > 1 or not output.answer):
             return output
         memory = services.prompt_memory(
             key.project.bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
         )
-        said = f"{output.answer} {json.dumps(output.messages, ensure_ascii=False) if output.messages else ''}"
-        words = memory.quoted(said, question=output.question)
-        return replace(output, readers=(asker.person,), private_words=tuple(words))
+        text = f"{output.answer} {json.dumps(output.messages, ensure_ascii=False) if output.messages else ''}"
+        quotes = memory.quoted(text, question=output.question)
+        return replace(output, readers=(asker.person,) if asker.person else (), quotes=quotes)
 
     return list(map(for_people, new))
 
@@ -272,9 +276,10 @@ def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[ser
 def _in_own_chats(
     request: HttpRequest, new: list[services.NewOutput], pointers: list[str], record: RecordOutputs
 ) -> RecordOutputs:
-    """``record``, unless a chat is private and others' when the bank is locked: of posts at once, the first begins it.
+    """Wrap ``record``: raise :class:`Problem` (409) if an output is for a private chat of other people.
 
-    :class:`Problem` then: they would read what this author alone was told.
+    Those people would read memory that only this author was given. The check holds the bank's lock, so that of
+    concurrent requests for a new chat the first one begins it.
     """
     bank = bank_of(request)
 

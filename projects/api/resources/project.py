@@ -12,10 +12,10 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 
 from memorybank import services
 from memorybank.services import (
-    MAX_DAYS,
     MAX_IDLE_MINUTES,
     MAX_PERSONAL_TOKENS,
     MAX_RECALL_TOKENS,
+    MAX_RETENTION_DAYS,
     MAX_TOKENS,
     MIN_TOKENS,
     Bank,
@@ -26,7 +26,7 @@ from projects.models import Scope
 
 router = Router(tags=["project"])
 
-Days = Annotated[StrictInt, Field(ge=1, le=MAX_DAYS)]
+Days = Annotated[StrictInt, Field(ge=1, le=MAX_RETENTION_DAYS)]
 Money = Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2, examples=["25.00"])]
 
 
@@ -46,7 +46,7 @@ class SettingsOut(BaseModel):
     enabled: bool
     max_tokens: int = Field(description="Tokens of the block.")
     recall_tokens: int = Field(description="Tokens of recalled notes.")
-    personal_tokens: int = Field(description="Tokens of what is for the asking person only.")
+    personal_tokens: int = Field(description="Tokens of the part that only the asking person gets.")
     new_chats_private: bool = Field(description="New chats are for their authors only.")
     idle_minutes: int
     timezone: str
@@ -93,6 +93,8 @@ class UsageOut(BaseModel):
     entries: dict[str, int]
     facts: int
     quarantined: int
+    dropped_lines: int = Field(description="Lines of a model that were not proved by what they cite.")
+    left_out: int = Field(description="Notes that the live digests do not tell, as their model said.")
     llm_calls: int
     prompt_tokens: int
     completion_tokens: int

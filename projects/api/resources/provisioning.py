@@ -1,4 +1,4 @@
-"""Endpoints for the operator of the site: tenants, projects, members and keys, by the operator's own key."""
+"""Endpoints for the operator of the site: tenants, projects, members and keys. They need the operator's key."""
 
 import hmac
 from datetime import datetime
@@ -14,36 +14,40 @@ from pydantic import BaseModel, Field, StrictInt
 from memorybank import services
 from projects.tenancy import api_keys, authentication, provisioning
 
-from ...models import APIKey, Membership, Project, Role, Scope, Tenant
+from ...models import APIKey, Membership, NameSource, Project, Role, Scope, Tenant
+from ...models.key import DEFAULT_NAME_SOURCES
 from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, StorableText, page_of, row_number
 
-ACTOR = "operator"
+OPERATOR_ACTOR = "operator"
 Slug = Annotated[StorableText, Field(min_length=1, max_length=64, examples=["acme"])]
 Name = Annotated[StorableText, Field(max_length=200, description="Empty: the slug.")]
 
 
 def operator(request: HttpRequest) -> str:
-    """Who sends the operator's key. Without one in the settings these addresses are closed; raises ``Refused``."""
+    """Authenticate the operator, enter every bank, and return the actor's name for audit logs.
+
+    Raises ``Refused`` for any other key, and for every key if ``OPERATOR_API_KEY`` is empty.
+    """
     kind, _, rest = authentication.key_header(request.headers).strip().partition(" ")
     sent = rest.strip() if kind.lower() == "bearer" else kind
     if not settings.OPERATOR_API_KEY or not hmac.compare_digest(sent.encode(), settings.OPERATOR_API_KEY.encode()):
         raise authentication.Unauthenticated
     services.enter_every()
-    return ACTOR
+    return OPERATOR_ACTOR
 
 
 router = Router(tags=["provisioning"])
 
 
 class NewPlace(Body):
-    """A tenant or a project: its name in addresses, and for people."""
+    """A tenant or a project: `slug` is its name in URLs, `name` its display name."""
 
     slug: Slug
     name: Name = ""
 
 
 class NewTenant(NewPlace):
-    """A tenant; `owner` is an account of the site."""
+    """A tenant; `owner` is the user name of an existing account."""
 
     owner: Annotated[StorableText, Field(max_length=150)] = ""
 
@@ -56,7 +60,7 @@ class PlaceOut(BaseModel):
 
 
 class MemberIn(Body):
-    """A member's role. `email` is for an account that does not exist yet."""
+    """A member's role. `email` is used only if the account does not exist yet."""
 
     role: Role
     email: Annotated[StorableText, Field(max_length=254)] = ""
@@ -74,7 +78,12 @@ class NewKey(Body):
 
     name: Annotated[StorableText, Field(min_length=1, max_length=100)]
     scopes: list[Scope] = Field(min_length=1, max_length=len(Scope))
-    expires_in_days: StrictInt | None = Field(None, ge=1, le=api_keys.MAX_DAYS)
+    expires_in_days: StrictInt | None = Field(None, ge=1, le=api_keys.MAX_KEY_DAYS)
+    name_sources: list[NameSource] = Field(
+        list(DEFAULT_NAME_SOURCES),
+        max_length=len(NameSource),
+        description="The parts of a request that may name the speaker; empty: everything is recorded under `name`.",
+    )
 
 
 class KeyRow(BaseModel):
@@ -84,6 +93,7 @@ class KeyRow(BaseModel):
     name: str
     prefix: str
     scopes: list[Scope]
+    name_sources: list[NameSource]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -107,7 +117,7 @@ def create_tenant(request: HttpRequest, body: NewTenant) -> Status[PlaceOut]:
     owner = User.objects.filter(username=body.owner).first() if body.owner else None
     if body.owner and owner is None:
         raise Http404
-    row = provisioning.create_tenant(body.slug, body.name, owner=owner, actor=ACTOR, now=timezone.now())
+    row = provisioning.create_tenant(body.slug, body.name, owner=owner, actor=OPERATOR_ACTOR, now=timezone.now())
     return Status(201, _place(row))
 
 
@@ -139,7 +149,7 @@ def projects(request: HttpRequest, tenant: str, cursor: Cursor, limit: Limit) ->
     "/tenants/{tenant}/projects", response={201: PlaceOut}, url_name="operator-projects", summary="Create a project"
 )
 def create_project(request: HttpRequest, tenant: str, body: NewPlace) -> Status[PlaceOut]:
-    """Its memory is off until somebody accepts the disclosure, by `settings` with a key of the project."""
+    """Memory is off until somebody accepts the disclosure: PATCH `settings` with a key of the project."""
     return Status(201, _place(provisioning.create_project(_tenant(tenant), body.slug, body.name)))
 
 
@@ -157,7 +167,7 @@ def get_project(request: HttpRequest, tenant: str, project: str) -> PlaceOut:
     summary="Delete a project with everything that it remembers",
 )
 def delete_project(request: HttpRequest, tenant: str, project: str) -> HttpResponse:
-    provisioning.delete_project(_project(tenant, project), actor=ACTOR, now=timezone.now())
+    provisioning.delete_project(_project(tenant, project), actor=OPERATOR_ACTOR, now=timezone.now())
     return HttpResponse(status=204)
 
 
@@ -174,9 +184,11 @@ def members(request: HttpRequest, tenant: str, cursor: Cursor, limit: Limit) -> 
     summary="Add a member, or change a role",
 )
 def put_member(request: HttpRequest, tenant: str, username: str, body: MemberIn) -> MemberOut:
-    """A missing account is created without a password: it is of use with a sign-in of your own, or a password reset."""
+    """A missing account is created without a password: it needs your own sign-in, or a password set in the admin."""
     place, now = _tenant(tenant), timezone.now()
-    return _member_out(provisioning.put_member(place, username, body.role, email=body.email, actor=ACTOR, now=now))
+    return _member_out(
+        provisioning.put_member(place, username, body.role, email=body.email, actor=OPERATOR_ACTOR, now=now)
+    )
 
 
 @router.delete(
@@ -186,11 +198,11 @@ def put_member(request: HttpRequest, tenant: str, username: str, body: MemberIn)
     summary="Remove a member",
 )
 def remove_member(request: HttpRequest, tenant: str, username: str) -> HttpResponse:
-    """The account stays, and what memory has of the member until it is erased."""
+    """The account stays. Memory keeps the data of the member until it is erased."""
     row = _tenant(tenant).memberships.filter(user__username=username).select_related("user", "tenant").first()
     if row is None:
         raise Http404
-    provisioning.remove_member(row, actor=ACTOR, now=timezone.now())
+    provisioning.remove_member(row, actor=OPERATOR_ACTOR, now=timezone.now())
     return HttpResponse(status=204)
 
 
@@ -210,7 +222,10 @@ def keys(request: HttpRequest, tenant: str, project: str, cursor: Cursor, limit:
 )
 def issue_key(request: HttpRequest, tenant: str, project: str, body: NewKey) -> Status[NewKeyOut]:
     place, days = _project(tenant, project), body.expires_in_days
-    row, secret = api_keys.issue(place, body.name, body.scopes, actor=ACTOR, days=days, now=timezone.now())
+    sources, now = body.name_sources, timezone.now()
+    row, secret = api_keys.issue(
+        place, body.name, body.scopes, actor=OPERATOR_ACTOR, days=days, name_sources=sources, now=now
+    )
     return Status(201, NewKeyOut(**_key_values(row), key=secret))
 
 
@@ -225,7 +240,7 @@ def revoke_key(request: HttpRequest, tenant: str, project: str, key: NumberIn) -
     row = rows.select_related("project__tenant").first()
     if row is None:
         raise Http404
-    api_keys.revoke(row, actor=ACTOR, now=timezone.now())
+    api_keys.revoke(row, actor=OPERATOR_ACTOR, now=timezone.now())
     return HttpResponse(status=204)
 
 
@@ -254,4 +269,5 @@ def _member_out(row: Membership) -> MemberOut:
 
 def _key_values(row: APIKey) -> dict[str, Any]:
     names = ("name", "prefix", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
-    return {"id": NUMBER.to_url(row.pk), **{name: getattr(row, name) for name in names}}
+    sources = [source for source in NameSource if row.trusts(source)]
+    return {"id": NUMBER.to_url(row.pk), "name_sources": sources, **{name: getattr(row, name) for name in names}}

@@ -1,4 +1,4 @@
-"""Erase, and answer with the receipt: shared by `forget` and by DELETE."""
+"""Erase data and return the receipt: shared by `forget` and the DELETE endpoints."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from projects.api.schemas import NUMBER, NumberOut
 
 
 class ReceiptOut(BaseModel):
-    """How much was erased, when and by whom; never what. Erasure cannot be undone."""
+    """A record of how much was erased, when and by whom, without content. Erasure cannot be undone."""
 
     id: NumberOut | None = Field(description="null: a dry run.")
     kind: str

@@ -1,7 +1,7 @@
-"""Endpoints for webhooks: add, list, change, delete, and see what became of their messages."""
+"""Endpoints for webhooks: add, list, change and delete them, and list their deliveries."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -19,11 +19,11 @@ from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, St
 router = Router(tags=["webhooks"])
 
 Url = Annotated[StorableText, Field(min_length=1, max_length=500, examples=["https://example.com/memory"])]
-Events = Annotated[list[Change], Field(max_length=len(Change), description="What it is told; empty: everything.")]
+Events = Annotated[list[Change], Field(max_length=len(Change), description="The events that are sent; empty: all.")]
 
 
 class NewWebhook(Body):
-    """An address that gets a message for each event."""
+    """A URL that receives a message for each event."""
 
     url: Url
     events: Events = []
@@ -56,10 +56,10 @@ class NewWebhookOut(WebhookOut):
 
 
 class DeliveryOut(BaseModel):
-    """A message and what became of it; kept for seven days."""
+    """A message and the result of its delivery; kept for seven days."""
 
     id: NumberOut
-    event: Change
+    event: Change | Literal["test"]
     created_at: datetime
     attempts: int
     delivered_at: datetime | None
@@ -70,7 +70,7 @@ class DeliveryOut(BaseModel):
 
 @router.post("/webhooks", response={201: NewWebhookOut}, url_name="api-webhooks", summary="Add a webhook")
 def create_webhook(request: HttpRequest, body: NewWebhook) -> Status[NewWebhookOut]:
-    """Messages have ids and no text. They are signed by the Standard Webhooks scheme, and repeated for about a day."""
+    """Messages contain ids but no text. They are signed (Standard Webhooks), and retried for 17.6 hours."""
     key = key_of(request)
     row = registry.add(key.project, url=body.url, events=body.events, actor=key.actor, now=timezone.now())
     return Status(201, NewWebhookOut(**_values(row), secret=row.secret))
@@ -112,8 +112,8 @@ def deliveries(request: HttpRequest, webhook: NumberIn, cursor: Cursor, limit: L
 
 
 def _of_programs(request: HttpRequest) -> QuerySet[Webhook]:
-    """The project's webhooks; whom it tells by e-mail is their own concern."""
-    return Webhook.objects.filter(project=key_of(request).project).exclude(url__startswith=f"{mail.SCHEME}:")
+    """The project's HTTP webhooks. E-mail notices are left out: they are the concern of the members who get them."""
+    return Webhook.objects.filter(project=key_of(request).project).exclude(url__startswith=f"{mail.MAIL_SCHEME}:")
 
 
 def _get(request: HttpRequest, number: str) -> Webhook:

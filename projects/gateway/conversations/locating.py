@@ -1,19 +1,19 @@
 """Find the chat and the turn that a request belongs to: by an id in the request, otherwise by its messages."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
 from django.db.models import Max, Q, QuerySet
 
 from memorybank import services
-from memorybank.services import Bank, Output
+from memorybank.services import Bank, Output, PreparedQuery
 from projects.models import ConversationNode
 
 from .. import side_calls
 from ..messages import ParsedRequest, is_altered_answer
-from ..request_identity import ChatId, Sender
+from ..request_identity import CONVERSATION_FIELD, NAMED_CHAT, ChatId, Sender
 from . import matching
 from .matching import (
     ConversationPath,
@@ -25,19 +25,41 @@ from .matching import (
     TurnState,
 )
 
-#: A place that more steps than this share identifies no chat.
+#: Limits the steps that are loaded: a hash that more steps share does not identify a chat.
 MAX_CANDIDATES = 500
-#: The number of a chat's latest turns that are searched in a request that quotes it: clients quote the latest.
+#: How many of a chat's latest turns are compared with a request that may quote them: clients quote the latest.
 MAX_QUOTED_TURNS = 3
 NO_REVISION = Revision()
 STATES = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
+STEP_COLUMNS = ("chat_id", "output_id", "before", "after", "tail", "key_id", "output__status", "chat__key")
+STEPS_OF_CHAT = PreparedQuery(
+    lambda bank, key: ConversationNode.objects.filter(chat__bank=bank, chat__key=key).values_list(*STEP_COLUMNS)
+)
+
+
+def _candidates(bank: Any, places: list[Any], last_turn: list[Any]) -> QuerySet[ConversationNode, tuple[Any, ...]]:
+    """The bank's newest steps that share a hash, or the last turn, with a request."""
+    shared = ConversationNode.objects.filter(Q(after__in=places) | Q(tail__in=last_turn), chat__bank=bank)
+    return shared.order_by("-pk").values_list(*STEP_COLUMNS)[: MAX_CANDIDATES + len(places)]
+
+
+CANDIDATES = PreparedQuery(_candidates)
+
+
+def _live_turns(bank: Any, chats: list[Any]) -> QuerySet[Output, tuple[Any, ...]]:
+    """The latest answered or pending turn of each chat."""
+    live = services.outputs_of(bank).filter(chat__pk__in=chats, status__in=STATES).order_by()
+    return live.values_list("chat").annotate(Max("pk"))
+
+
+LATEST_TURNS = PreparedQuery(_live_turns)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnLocation:
-    """Where a turn belongs: its chat, how that was recognised, and which turn of it; ``output`` is None for a new one.
+    """A turn's chat, how the chat was recognised, and the turn's output; ``output`` is None for a new turn.
 
-    ``stopped`` is the turn before it that the client goes on from although it has no answer.
+    ``stopped`` is the output of the previous turn if that has no answer and the client continues from it nevertheless.
     """
 
     chat_key: str
@@ -49,8 +71,8 @@ class TurnLocation:
     is_repetition: bool = False
     reopens: bool = False
     revision: Revision = NO_REVISION
-    #: In a chat with an id: whether it has turns, but the request contains none of them; and the answered turns to
-    #: which the request goes back.
+    #: Only for chats with an id. ``tells_none``: the chat has turns, but the request contains none of them.
+    #: ``asks_again``: the answered turns that follow the same history as the request's question.
     tells_none: bool = False
     asks_again: tuple[int, ...] = ()
 
@@ -58,7 +80,8 @@ class TurnLocation:
 def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
     """Locate the turn in progress. Read-only.
 
-    A conversation that began under an earlier secret key goes on under it: all hashes of a conversation are of one key.
+    A conversation that began under one of ``SECRET_KEY_FALLBACKS`` keeps that key, because all hashes of a conversation
+    must be made with the same key.
     """
     located = _locate(bank, sender, request, settings.SECRET_KEY)
     for earlier in settings.SECRET_KEY_FALLBACKS:
@@ -81,11 +104,14 @@ def _locate(bank: Bank, sender: Sender, request: ParsedRequest, secret: str) -> 
     path = matching.conversation_path(root, request, sender.idempotency_key)
     if sender.chat_id:
         return _locate_in_named_chat(bank, sender, sender.chat_id, request, path, secret)
-    steps = _steps(_candidates(bank, path))
+    rows = CANDIDATES.rows(bank.pk, path.places, path.turn_hashes[-1:])
+    # A client that names a chat always does, so a request without an id does not continue it.
+    rows = [row for row in rows if not row[-1].startswith(NAMED_CHAT)]
+    steps = _steps(rows)
     match = _match(bank, steps, request, path, sender, key=sender.key_id)
     if match.chat is None:
         return TurnLocation(f"gw-{uuid4().hex}", match.recognition, root, path)
-    chat_key = services.chats_of(bank).values_list("key", flat=True).get(pk=match.chat)
+    chat_key = next(row[-1] for row in rows if row[0] == match.chat)
     repetition = match.recognition == Recognition.REPEATED
     return TurnLocation(chat_key, match.recognition, root, path, match.output, match.stopped, repetition, match.reopens)
 
@@ -93,12 +119,14 @@ def _locate(bank: Bank, sender: Sender, request: ParsedRequest, secret: str) -> 
 def _locate_in_named_chat(
     bank: Bank, sender: Sender, chat_id: ChatId, request: ParsedRequest, path: ConversationPath, secret: str
 ) -> TurnLocation:
-    # A named person has the same chat through every key of the project; without a name, an id is the key's own.
+    # For a named person, an id means the same chat with every API key of the project; otherwise it is per API key.
     scope = (bank.pk, sender.person) if sender.person else (bank.pk, "", sender.key_id)
     chat_key = chat_id.key(matching.root_hash(secret, "id", *scope))
-    steps = _steps(ConversationNode.objects.filter(chat__bank=bank, chat__key=chat_key))
+    steps = _steps(STEPS_OF_CHAT.rows(bank.pk, chat_key))
     match = _match(bank, steps, request, path, sender, key=None)
-    revision = matching.revision(path, steps) if chat_id.one_conversation else NO_REVISION
+    # The upstream keeps a conversation, so a request does not tell its turns again, and none is edited.
+    edits = chat_id.one_conversation and chat_id.source != CONVERSATION_FIELD
+    revision = matching.revision(path, steps) if edits else NO_REVISION
     revision = replace(revision, replaced=revision.replaced | _summaries(bank, request, path, steps))
     again = [step for step in steps if step.before == path.end and step.state == TurnState.ANSWERED]
     return TurnLocation(
@@ -119,7 +147,7 @@ def _locate_in_named_chat(
 def _summaries(
     bank: Bank, request: ParsedRequest, path: ConversationPath, steps: list[ConversationStep]
 ) -> frozenset[int]:
-    """The chat's latest turns whose answers come back as a summary: they were calls of the client, not of a person."""
+    """The chat's latest turns whose answers come back as a summary: the client made those calls, not a person."""
     answered = {step.output for step in steps if step.state == TurnState.ANSWERED}
     repeated = {step.output for step in steps if step.after in path.nodes and not step.is_request}
     unrepeated = sorted(answered - repeated)[-MAX_QUOTED_TURNS:]
@@ -130,13 +158,14 @@ def _summaries(
 
 
 def is_beside_chat(bank: Bank, request: ParsedRequest, location: TurnLocation) -> bool:
-    """Whether the request is about the chat that its id names, and no turn of it."""
-    turns = services.outputs_of(bank).filter(status=Output.Status.OK)
+    """Whether the request is a side call about the chat that its id names, and not a turn of that chat."""
     if location.tells_none:
+        turns = services.outputs_of(bank).filter(status=Output.Status.OK)
         recent = turns.filter(chat__key=location.chat_key).order_by("-pk").values_list("question", "answer")
         return side_calls.quotes_turn(request, recent[:MAX_QUOTED_TURNS])
     if location.asks_again and len(request.question.text) >= side_calls.MIN_COMPACTION_CHARACTERS:
-        return side_calls.compacts(request, turns.filter(pk__in=location.asks_again).values_list("question", flat=True))
+        turns = services.outputs_of(bank).filter(status=Output.Status.OK, pk__in=location.asks_again)
+        return side_calls.compacts(request, turns.values_list("question", flat=True))
     return False
 
 
@@ -149,33 +178,21 @@ def _match(
     *,
     key: int | None,
 ) -> Match:
-    outputs = services.outputs_of(bank)
     last_answer = request.before[-1].text if request.before else ""
 
     def is_altered(output: int) -> bool:
-        recorded = outputs.remembered().filter(pk=output).values_list("answer", flat=True).first()
+        outputs = services.outputs_of(bank).remembered()
+        recorded = outputs.filter(pk=output).values_list("answer", flat=True).first()
         return is_altered_answer(last_answer, recorded or "")
 
-    latest = _latest_turns(outputs, {step.chat for step in steps}) if key is not None else {}
+    chats = list({step.chat for step in steps}) if key is not None else []
+    latest = dict(LATEST_TURNS.rows(bank.pk, chats)) if chats else {}
     recorded = RecordedSteps(steps, latest, is_altered, key)
     return recorded.match(path, is_repetition=sender.is_repetition)
 
 
-def _latest_turns(outputs: QuerySet[Output], chats: set[int]) -> Mapping[int, int]:
-    """The latest turn of each chat that is answered or may still be."""
-    live = outputs.filter(chat__in=chats, status__in=STATES).order_by()
-    return dict(live.values_list("chat").annotate(Max("pk"))) if chats else {}
-
-
-def _candidates(bank: Bank, path: ConversationPath) -> QuerySet[ConversationNode]:
-    """Steps of the bank that share a place with this request, or the last turn; the newest ones."""
-    shared = Q(after__in=path.places) | Q(tail__in=path.turn_hashes[-1:])
-    return ConversationNode.objects.filter(shared, chat__bank=bank).order_by("-pk")[: MAX_CANDIDATES + len(path.places)]
-
-
-def _steps(rows: QuerySet[ConversationNode]) -> list[ConversationStep]:
-    columns = ("chat_id", "output_id", "before", "after", "tail", "key_id", "output__status")
+def _steps(rows: list[tuple[Any, ...]]) -> list[ConversationStep]:
     return [
         ConversationStep(chat, output, before, after, tail, key, STATES.get(status, TurnState.UNANSWERED))
-        for chat, output, before, after, tail, key, status in rows.values_list(*columns)
+        for chat, output, before, after, tail, key, status, _ in rows
     ]

@@ -1,8 +1,9 @@
 """Match a request to the chat that it continues, by hashes of its messages. Pure.
 
-A conversation is a chain of hashes, one for each message; the first includes the project and the person. Each request
-leaves a step at the end of its messages, and each answer one after it. A request continues the chat whose last turn is
-at the end of its history. If that turn is not the chat's last one, a new chat begins: a branch with its own turns only.
+A conversation is a chain of hashes, one for each message; the first includes the project and the person. Recording
+stores a step at the end of each request's messages, and another one after its answer. A request continues the chat
+whose last turn ends the request's history. If the history ends with an earlier turn of a chat, the request begins a new
+chat: a branch that contains its own turns only.
 """
 
 import hmac
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from hashlib import sha256
 
-from ..messages import Message, ParsedRequest
+from ..messages import GatewayMessage, ParsedRequest
 
 #: Limits the database query for a very long chat.
 MAX_TURNS_BACK = 2_000
@@ -41,7 +42,7 @@ class TurnState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConversationStep:
-    """A place in a recorded turn: the hash before the turn, and the one here.
+    """A place in a recorded turn: ``before`` is the hash before the turn, ``after`` the hash at this place.
 
     ``turn_hash`` is the hash of question and answer alone; it is "" where a request ends and the answer begins.
     """
@@ -66,7 +67,7 @@ class ConversationPath:
 
     ``nodes`` are the hashes after 0, 1, 2 … messages before the question, and ``turn_hashes`` those of the turns there.
     ``question`` is the hash after the question, ``request`` the one after all messages, ``tool_calls`` the one after
-    the model's latest message of this turn, or "", and ``repeat`` the one that only a repetition of this request has.
+    the model's latest message of this turn, or "", and ``repeat`` the one that includes the idempotency key, or "".
     ``answered`` is the hash after the last answer before the question if only the results of its tool calls follow it.
     """
 
@@ -86,17 +87,17 @@ class ConversationPath:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The hashes that the database is asked for."""
+        """The hashes to look up in the database."""
         history = self.nodes[1:][-MAX_TURNS_BACK:]
         return (*history, *filter(None, [self.request, self.tool_calls, self.repeat]))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where a request belongs: a chat or a new one, and a turn of it or a new one.
+    """The chat and the turn that a request belongs to; None stands for a new chat or a new turn.
 
-    ``stopped`` is the turn before it if that has no answer: the client goes on from what it has of it. ``reopens`` says
-    whether the turn has an answer already, which the client corrects or uses as the call of a tool.
+    ``stopped`` is the previous turn if that has no answer: the client continues from the part that it received.
+    ``reopens`` says whether the turn already has an answer, which the client corrects or uses as a tool call.
     """
 
     recognition: Recognition
@@ -107,12 +108,12 @@ class Match:
 
 
 def root_hash(secret: str, *scope: object) -> str:
-    """The first hash. Without ``secret``, nobody can test whether something was said."""
+    """The first hash of a conversation, keyed with ``secret``: nobody without it can test guesses of what was said."""
     encoded = "\0".join(["conversation", *map(str, scope)]).encode(errors="replace")
     return hmac.new(secret.encode(), encoded, sha256).hexdigest()
 
 
-def extend(root: str, node: str, messages: Iterable[Message]) -> str:
+def extend(root: str, node: str, messages: Iterable[GatewayMessage]) -> str:
     """The hash of the conversation at ``node`` followed by these messages. A program's feedback is not compared."""
     for message in messages:
         if message.role == "feedback":
@@ -157,7 +158,7 @@ def conversation_path(root: str, request: ParsedRequest, idempotency_key: str = 
     )
 
 
-def turn_hash(root: str, question: Message, answer: Message) -> str:
+def turn_hash(root: str, question: GatewayMessage, answer: GatewayMessage) -> str:
     """The hash of a turn alone, without its tool messages: clients drop those first."""
     return _hash(_hash(root, question.fingerprint), answer.fingerprint)
 
@@ -170,8 +171,9 @@ def _hash(node: str, fingerprint: str) -> str:
 class RecordedSteps:
     """The steps that share a place with a request, and the latest live turn of each of their chats.
 
-    ``is_altered`` says whether the last answer of the request's history is that of a turn, altered by the client.
-    ``key`` is the request's key; None matches steps of every key, and all chats at any turn, for a chat with an id.
+    ``is_altered`` takes an output's id and says whether the last answer of the request's history is its answer, altered
+    by the client. ``key`` is the request's API key; None, for a chat with an id, matches steps of every key, and any
+    turn of a chat instead of its last.
     """
 
     steps: Collection[ConversationStep]
@@ -203,7 +205,7 @@ class RecordedSteps:
         return [step for step in self._own() if step.is_request and step.after == place]
 
     def _attempt(self, path: ConversationPath, is_repetition: bool) -> Match | None:
-        """An earlier attempt of the same request: it failed, or the client says that it repeats it."""
+        """An earlier attempt of the same request that failed, or that the client says it repeats."""
         attempts = self._attempts(path.request)
         failed = [step for step in attempts if step.state == TurnState.UNANSWERED and self._is_last(step)]
         if failed:
@@ -216,7 +218,7 @@ class RecordedSteps:
         return None
 
     def _tool_loop(self, path: ConversationPath) -> Match | None:
-        """The turn that called the tools whose results this request brings, unless another request brought them."""
+        """The turn whose tool calls this request answers, unless another request has answered them."""
         if not path.tool_calls:
             return None
         taken = {step.output for step in self._attempts(path.request)} if path.request != path.tool_calls else set()
@@ -225,12 +227,15 @@ class RecordedSteps:
             for step in self._own()
             if step.after == path.tool_calls and step.output not in taken and self._goes_on(step)
         ]
-        step = min(waiting, key=lambda step: step.output, default=None)
+        step = min(waiting, key=lambda step: (step.state != TurnState.PENDING, step.output), default=None)
         reopens = bool(step and step.state == TurnState.ANSWERED)
         return Match(Recognition.SAME, step.chat, step.output, reopens=reopens) if step else None
 
     def _goes_on(self, step: ConversationStep) -> bool:
-        """Whether a turn waits for tool results, or its answer was a call, or is to be corrected."""
+        """Whether a turn can continue: it waits for tool results, or is the chat's last and has an answer.
+
+        Such an answer was a tool call, or is to be corrected.
+        """
         return step.state == TurnState.PENDING or (step.state == TurnState.ANSWERED and self._is_last(step))
 
     def _continue(self, steps: Iterable[ConversationStep]) -> Match | None:
@@ -247,7 +252,7 @@ class RecordedSteps:
         return self._continue(at_end)
 
     def _altered(self, path: ConversationPath) -> Match | None:
-        """The one turn with this beginning whose answer the client has altered, or has only a part of."""
+        """The one turn with the same history and question whose answer the client altered, or received only in part."""
         if not path.ends_with_answer:
             return None
         by_output = {step.output: step for step in self._attempts(path.nodes[-2])}
@@ -273,7 +278,7 @@ def _after(step: ConversationStep) -> Match:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What a request in a chat with an id means for its earlier turns: those it repeats, and those it replaces."""
+    """The earlier turns that a request in a chat with an id repeats, and those that it replaces."""
 
     repeated: frozenset[int] = frozenset()
     replaced: frozenset[int] = frozenset()

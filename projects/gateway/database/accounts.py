@@ -14,12 +14,12 @@ from projects.tenancy import authentication, rate_limit
 
 from ...models import APIKey
 from ..refusals import Refusal
-from ..upstream.targets import Target, target_of
+from ..upstream.targets import UpstreamTarget, target_of
 from .threads import readers, writers
 
-#: How long a valid key is not looked up again: a key that is revoked meanwhile still works for this time.
+#: How long a valid key is used without a new lookup. A key that is revoked meanwhile still works for this time.
 FRESH_SECONDS = 1.0
-#: More keys than one process serves within ``GATEWAY_KEY_SECONDS``.
+#: The cache is cleared at this size: more keys than one process serves within ``GATEWAY_KEY_SECONDS``.
 MAX_ACCOUNTS = 10_000
 UNANSWERED_MESSAGE = "The key cannot be checked at the moment. Try again later."
 RETRY_SECONDS = 5
@@ -30,14 +30,14 @@ class Account:
 
     def __init__(self, key: APIKey) -> None:
         self.key, self.found = key, time.monotonic()
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, UpstreamTarget] = {}
 
     @property
     def age(self) -> float:
         """How many seconds ago it was looked up."""
         return time.monotonic() - self.found
 
-    def target(self, protocol: str) -> Target:
+    def target(self, protocol: str) -> UpstreamTarget:
         """The upstream of a protocol. Raises :class:`Refusal`."""
         if protocol not in self._targets:
             self._targets[protocol] = target_of(self.key.project, protocol)
@@ -53,8 +53,8 @@ class Accounts:
     async def find(self, digest: str, seconds: float) -> Account:
         """The account of a valid key; raises :class:`authentication.Unauthenticated`.
 
-        If the database does not answer within ``seconds``, the account as it was, for ``GATEWAY_KEY_SECONDS`` after it
-        was found; :class:`Refusal` for a key that was not seen by then.
+        If the database fails or does not answer within ``seconds``, returns the cached account until it is
+        ``GATEWAY_KEY_SECONDS`` old; raises :class:`Refusal` (503) if there is none.
         """
         known = self._known.get(digest)
         if known and known.age < FRESH_SECONDS and not _is_expired(known.key):
@@ -86,7 +86,7 @@ def _look_up(digest: str) -> Account | None:
     return Account(key)
 
 
-#: Those of this process.
+#: The account cache of this process.
 accounts = Accounts()
 
 

@@ -1,15 +1,16 @@
-"""A write-behind queue: record in the background, in order for each bank, once, and retry until the database answers.
+"""A write-behind queue: it writes each record once, in order for each bank, and retries until the database answers.
 
-The spool is in the memory of its process, bounded by number and size. While the database works, a piece waits for
-milliseconds; pieces that wait together are written in one transaction.
+The spool is in the memory of its process, bounded by number and size, and writes in the background. While the database
+works, a piece waits for milliseconds; pieces that wait together are written in one transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from django.conf import settings
@@ -21,13 +22,13 @@ from memorybank.exceptions import log_message
 from .threads import writers
 
 logger = logging.getLogger(__name__)
-#: The maximum of pieces in the spool of a process, beside ``GATEWAY_SPOOL_MEGABYTES``.
-MAX_PIECES = 20_000
+#: The maximum of pieces in the spool of a process, in addition to ``GATEWAY_SPOOL_MEGABYTES``.
+MAX_SPOOLED_ITEMS = 20_000
 #: The maximum of pieces in one transaction, because it holds the bank's lock.
-MAX_TOGETHER = 16
+MAX_ITEMS_PER_TRANSACTION = 16
 #: Pauses after the database failed, in seconds; the last is repeated.
-PAUSES = (0.1, 0.3, 1.0, 2.0)
-#: After this many failures by itself, a piece is given up if the database can write something else.
+WRITE_RETRY_SECONDS = (0.1, 0.3, 1.0, 2.0)
+#: A piece that failed this often in a transaction of its own is given up if the database can write something else.
 MAX_ATTEMPTS = 5
 
 
@@ -46,7 +47,8 @@ class SpoolFull(Exception):
 class Piece:
     """A pending write. ``done`` is set when it was written or given up; ``size`` is in bytes.
 
-    ``work`` gets whether it is retried, because an earlier attempt may have been written although it seemed to fail.
+    ``work`` is called with True for a retry, because an earlier attempt may have been written although it seemed to
+    fail.
     """
 
     work: Work
@@ -57,17 +59,19 @@ class Piece:
 
 
 class Spool:
-    """The pending writes of each bank. ``count_failure`` records that a piece of a bank was given up."""
+    """The pending writes of each bank. ``count_failures`` records how many turns of a bank were given up."""
 
-    def __init__(self, count_failure: Callable[[int], object]) -> None:
+    def __init__(self, count_failures: Callable[[int, int], object]) -> None:
         self._waiting: dict[int, deque[Piece]] = defaultdict(deque)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._failing: set[int] = set()
-        self._count_failure, self._pieces, self._bytes = count_failure, 0, 0
+        #: The turns of each bank that were refused since its last write.
+        self._refused: Counter[int] = Counter()
+        self._count_failures, self._pieces, self._bytes = count_failures, 0, 0
 
     def add(self, bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Piece:
-        """Have ``work`` done after all that waits for this bank. Raises :class:`SpoolFull`."""
-        if self._pieces >= MAX_PIECES or self._bytes + size > settings.GATEWAY_SPOOL_MEGABYTES * 1_000_000:
+        """Queue ``work`` behind all pending writes of this bank. Raises :class:`SpoolFull`."""
+        if self._pieces >= MAX_SPOOLED_ITEMS or self._bytes + size > settings.GATEWAY_SPOOL_MEGABYTES * 1_000_000:
             raise SpoolFull
         piece = Piece(work, size, again)
         self._pieces, self._bytes = self._pieces + 1, self._bytes + size
@@ -76,8 +80,12 @@ class Spool:
             self._tasks[bank_id] = asyncio.ensure_future(self._write(bank_id))
         return piece
 
+    def count_refused(self, bank_id: int) -> None:
+        """Count a turn that was refused; the count is written when the database writes again."""
+        self._refused[bank_id] += 1
+
     async def wait(self, bank_id: int, piece: Piece, seconds: float) -> bool:
-        """Wait at most ``seconds`` until the piece is done, and not at all while the database fails; whether it is."""
+        """Wait at most ``seconds`` for the piece, not at all while the database fails; return whether it is done."""
         if not piece.done.is_set() and bank_id not in self._failing:
             try:
                 await asyncio.wait_for(piece.done.wait(), seconds)
@@ -95,7 +103,7 @@ class Spool:
 
     async def _write(self, bank_id: int) -> None:
         waiting = self._waiting[bank_id]
-        pauses, together = 0, MAX_TOGETHER
+        pauses, together = 0, MAX_ITEMS_PER_TRANSACTION
         while waiting:
             pieces = list(waiting)[:together]
             try:
@@ -110,12 +118,12 @@ class Spool:
                 elif await self._is_at_fault(bank_id, pieces[0]):
                     self._remove(waiting, pieces)
                     continue
-                await asyncio.sleep(PAUSES[min(pauses, len(PAUSES) - 1)])
+                await asyncio.sleep(WRITE_RETRY_SECONDS[min(pauses, len(WRITE_RETRY_SECONDS) - 1)])
                 pauses += 1
                 continue
             self._remove(waiting, pieces)
             self._failing.discard(bank_id)
-            pauses, together = 0, MAX_TOGETHER
+            pauses, together = 0, MAX_ITEMS_PER_TRANSACTION
         del self._tasks[bank_id], self._waiting[bank_id]
 
     def _remove(self, waiting: deque[Piece], pieces: list[Piece]) -> None:
@@ -130,7 +138,7 @@ class Spool:
         if piece.failures < MAX_ATTEMPTS:
             return False
         try:
-            await writers.run(self._count_failure, bank_id)
+            await writers.run(self._count_failures, bank_id, 1)
         except DatabaseError:
             piece.failures = 0
             return False
@@ -138,14 +146,22 @@ class Spool:
         return True
 
     def _write_together(self, bank_id: int, pieces: list[Piece]) -> None:
-        """Write the pieces in one transaction. One that fails for its own content is counted and stops no other."""
-        with services.inside(bank_id), transaction.atomic():
+        """Write the pieces in one transaction."""
+        refused = self._refused[bank_id]
+        with services.inside(bank_id), transaction.atomic() if len(pieces) > 1 or refused else nullcontext():
             for piece in pieces:
-                try:
-                    with transaction.atomic():
-                        piece.work(piece.again)
-                except Exception as error:
-                    if isinstance(error, DatabaseError | InterfaceError) and not isinstance(error, OF_ONE_PIECE):
-                        raise
-                    logger.error("gateway: not recorded: %s", log_message(error))
-                    self._count_failure(bank_id)
+                self._write_piece(bank_id, piece)
+            if refused:
+                self._count_failures(bank_id, refused)
+        self._refused[bank_id] -= refused
+
+    def _write_piece(self, bank_id: int, piece: Piece) -> None:
+        """Write a piece. One that fails because of its content is counted as failed and does not stop the others."""
+        try:
+            with transaction.atomic():
+                piece.work(piece.again)
+        except Exception as error:
+            if isinstance(error, DatabaseError | InterfaceError) and not isinstance(error, OF_ONE_PIECE):
+                raise
+            logger.error("gateway: not recorded: %s", log_message(error))
+            self._count_failures(bank_id, 1)

@@ -15,12 +15,12 @@ logger = logging.getLogger(__name__)
 
 
 class Threads:
-    """A number of threads. Django's ``sync_to_async`` opens one for each request."""
+    """A thread pool of fixed size; Django's ``sync_to_async`` would open a thread for each request."""
 
     def __init__(self, name: str, number: int) -> None:
         self._executor = ThreadPoolExecutor(max_workers=number, thread_name_prefix=f"gateway-{name}")
         self._number = number
-        #: Work that has exceeded its time and still runs.
+        #: Jobs that exceeded their time and are still running.
         self._overdue: set[Future[object]] = set()
 
     async def run(self, work: Callable[..., Result], *args: object) -> Result:
@@ -28,10 +28,10 @@ class Threads:
         return await asyncio.wrap_future(self._submit(work, *args))
 
     async def run_within(self, seconds: float, work: Callable[..., Result], *args: object) -> Result:
-        """The same, or :class:`TimeoutError` after ``seconds``.
+        """Like :meth:`run`, but raise :class:`TimeoutError` after ``seconds``.
 
-        Raised at once while half of the threads are overdue: the database does not answer, and the other threads must
-        stay free.
+        It is raised at once while half of the threads have overdue jobs: the database does not answer, and the other
+        threads must stay free.
         """
         if seconds <= 0 or len(self._overdue) * 2 >= self._number:
             raise TimeoutError
@@ -54,7 +54,7 @@ class Threads:
 
 
 def _retrieve(result: asyncio.Future[Result]) -> None:
-    """Retrieve the exception of abandoned work: asyncio would log it, with words of the request."""
+    """Retrieve the exception of an abandoned job; otherwise asyncio would log it, with text of the request."""
     if not result.cancelled():
         result.exception()
 

@@ -1,11 +1,13 @@
-"""LLM API protocols, one a file: parse requests, add memory to them, read answers."""
+"""LLM API protocols, one per file: parse requests, add memory to them, read answers."""
+
+from collections.abc import Mapping
 
 from .anthropic_messages import AnthropicMessages
 from .chat_completions import ChatCompletions
-from .protocol import Answer, AnswerFormat, Protocol, UnsupportedRequest
+from .protocol import Answer, AnswerFormat, Endpoint, Protocol, named_files
 from .responses import Responses
 
-#: Their endpoints are the addresses of the gateway.
+#: The gateway serves the endpoints of these protocols.
 PROTOCOLS: tuple[Protocol, ...] = (ChatCompletions(), Responses(), AnthropicMessages())
 
 __all__ = [
@@ -13,7 +15,15 @@ __all__ = [
     "AnswerFormat",
     "AnthropicMessages",
     "ChatCompletions",
+    "Endpoint",
     "Protocol",
     "Responses",
-    "UnsupportedRequest",
+    "named_files",
+    "protocol_of",
 ]
+
+
+def protocol_of(path: str, headers: Mapping[str, str]) -> Protocol:
+    """The protocol of a client whose request no endpoint handles."""
+    is_anthropic = "anthropic-version" in headers or path.startswith("/v1/messages")
+    return AnthropicMessages() if is_anthropic else ChatCompletions()

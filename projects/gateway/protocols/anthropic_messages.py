@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from projects.gateway.messages import (
-    Message,
+    GatewayMessage,
     append_text,
     assistant_message,
     lines_of,
@@ -15,13 +15,13 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import Endpoint, JSONObject, Protocol, Reader, replace_at, token_count
+from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, replace_at, token_count
 
 #: Thinking blocks are not compared: clients leave them out when they send a message back.
 _THINKING_TYPES = ("thinking", "redacted_thinking")
 
 
-class AnthropicMessagesReader(Reader):
+class AnthropicMessagesReader(AnswerReader):
     """Collects blocks by their index; usage comes at the beginning and at the end."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class AnthropicMessagesReader(Reader):
         self._blocks = dict(enumerate(data.get("content") or []))
         self.done = True
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[GatewayMessage]:
         blocks = [_complete_block(block) for block in self._blocks.values()]
         return [_assistant_message(blocks)] if blocks else []
 
@@ -84,7 +84,7 @@ class AnthropicMessages(Protocol):
     continues_prefill = True
     reader = AnthropicMessagesReader
 
-    def messages(self, body: JSONObject) -> list[Message]:
+    def messages(self, body: JSONObject) -> list[GatewayMessage]:
         lines, items = lines_of(self.system(body)), enumerate(body["messages"])
         return [parsed for position, message in items for parsed in _messages(message, position, lines)]
 
@@ -109,10 +109,10 @@ class AnthropicMessages(Protocol):
         return b"event: error\ndata: " + json.dumps(self.problem(502, message)).encode() + b"\n\n"
 
 
-def _messages(message: JSONObject, position: int, system_lines: frozenset[str]) -> Iterator[Message]:
+def _messages(message: JSONObject, position: int, system_lines: frozenset[str]) -> Iterator[GatewayMessage]:
     """The messages in one item: a user message may hold tool results, with or without the person's own text.
 
-    A system message between the others holds a program's words.
+    A system message among the others is skipped, because a program wrote it.
     """
     content = message.get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
@@ -130,7 +130,7 @@ def _messages(message: JSONObject, position: int, system_lines: frozenset[str]) 
         yield parsed
 
 
-def _assistant_message(parts: list[Any]) -> Message:
+def _assistant_message(parts: list[Any]) -> GatewayMessage:
     words, others = split_content(
         [part for part in parts if not (isinstance(part, dict) and part.get("type") in _THINKING_TYPES)]
     )

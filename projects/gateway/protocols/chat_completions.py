@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from projects.gateway.messages import (
-    Message,
+    GatewayMessage,
     append_text,
     assistant_message,
     lines_of,
@@ -15,12 +15,12 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import Endpoint, JSONObject, Protocol, Reader, replace_at, token_count
+from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, replace_at, token_count
 
 _SYSTEM_ROLES = ("system", "developer")
 
 
-class ChatCompletionsReader(Reader):
+class ChatCompletionsReader(AnswerReader):
     """Collects deltas by choice. The first is the answer; the others are alternatives for the client."""
 
     def __init__(self) -> None:
@@ -50,10 +50,10 @@ class ChatCompletionsReader(Reader):
             self._choice(choice).add(choice.get("message") or {})
         self.done = True
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[GatewayMessage]:
         return self._choices[0].messages() if 0 in self._choices else []
 
-    def alternatives(self) -> list[list[Message]]:
+    def alternatives(self) -> list[list[GatewayMessage]]:
         return [choice.messages() for index, choice in self._choices.items() if index]
 
     def _head(self, data: JSONObject) -> None:
@@ -85,21 +85,21 @@ class _Choice:
             call["name"] += function.get("name") or ""
             call["arguments"] += function.get("arguments") or ""
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[GatewayMessage]:
         """Its message so far."""
         calls = [tool_call(call["id"], call["name"], call["arguments"]) for call in self._calls.values()]
         return [assistant_message("".join(self._text), calls)] if self._text or calls else []
 
 
 class ChatCompletions(Protocol):
-    """``messages`` holds everything; system prompts may be several."""
+    """``messages`` holds everything, including any number of system prompts."""
 
     upstream = "openai"
     endpoints = (
         Endpoint("chat/completions", "chat", remembers=True),
         Endpoint("embeddings", "embedding"),
-        # They leave nothing at the upstream that another project, which may have the same key there, could read: so no
-        # files, batches, fine-tuning.
+        # Only endpoints that store nothing at the upstream: another project that uses the same upstream key could read
+        # it. That excludes files, batches and fine-tuning.
         Endpoint("completions", optional=True),
         Endpoint("moderations", optional=True),
         Endpoint("images/generations", optional=True),
@@ -107,7 +107,7 @@ class ChatCompletions(Protocol):
     )
     reader = ChatCompletionsReader
 
-    def messages(self, body: JSONObject) -> list[Message]:
+    def messages(self, body: JSONObject) -> list[GatewayMessage]:
         lines, items = lines_of(self.system(body)), enumerate(body["messages"])
         return [parsed for position, message in items if (parsed := _message(message, position, lines))]
 
@@ -132,7 +132,7 @@ class ChatCompletions(Protocol):
         return {**body, "messages": replace_at(body["messages"], position, added)}
 
 
-def _message(message: JSONObject, position: int, system_lines: frozenset[str]) -> Message | None:
+def _message(message: JSONObject, position: int, system_lines: frozenset[str]) -> GatewayMessage | None:
     role, (words, others) = message.get("role"), split_content(message.get("content"), ("text", "refusal"))
     if role == "user":
         return user_message(words, others, position, system_lines)

@@ -1,1 +1,1 @@
-"""Providers that requests are forwarded to: which one, how, and what of their errors is shown."""
+"""The providers that requests are forwarded to: choose one, send to it, and clean its errors."""

@@ -1,4 +1,4 @@
-"""HTTP clients for upstreams, and the lists of what is passed on: query parameters, request and response headers."""
+"""HTTP clients for upstreams, and the lists of forwarded query parameters, request headers and response headers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from projects.web.providers import PROVIDERS
 
-from .targets import Target
+from .targets import UpstreamTarget
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -23,25 +23,27 @@ if TYPE_CHECKING:
 #: A model may be silent for long between two bytes; connecting is quick or fails.
 TIMEOUT_SECONDS = {"connect": 10, "read": 600, "write": 60, "pool": 30}
 
-#: What says which program asks, and what the providers define. An upstream's own list adds to it.
+#: Headers that identify the calling program, and headers that the providers define. An upstream's own list adds to it.
 REQUEST_HEADERS = frozenset(
     "accept content-type user-agent idempotency-key http-referer x-title x-app x-client-request-id traceparent "
     "tracestate".split()
 ).union(*(provider.request_headers for provider in PROVIDERS.values()))
 REQUEST_HEADER_PREFIXES = ("x-stainless-",)
-#: Set by this site or by the connection alone: no list adds them.
+#: Headers that only this site or the connection may set; no list can add them.
 OWN_HEADERS = frozenset(
     "accept-encoding authorization connection content-length cookie host transfer-encoding x-api-key".split()
 ).union(provider.key_header for provider in PROVIDERS.values())
-QUERY_PARAMETERS = frozenset("after after_id api-version before before_id beta limit order".split())
-#: Never one that tells a browser what to do with this site's pages.
+QUERY_PARAMETERS = frozenset(
+    "after after_id api-version before before_id beta include include[] limit order starting_after stream".split()
+)
+#: Do not add headers that control how a browser handles this site's pages.
 RESPONSE_HEADERS = frozenset("content-type request-id retry-after retry-after-ms x-request-id x-should-retry".split())
 RESPONSE_HEADER_PREFIXES = ("x-ratelimit-", *(name for row in PROVIDERS.values() for name in row.answer_headers))
 #: An answer of another type is passed on as bytes, so that no browser shows it as a page of this site.
 CONTENT_TYPES = frozenset({"application/json", "text/event-stream", "text/plain"})
 OTHER_CONTENT_TYPE = "application/octet-stream"
 
-#: By the upstream's address, so that a slow upstream takes no connections of another.
+#: One client per upstream address, so that a slow upstream does not use up the connections of another.
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, httpx2.AsyncClient]] = WeakKeyDictionary()
 
 
@@ -53,7 +55,7 @@ def _client(base_url: str) -> httpx2.AsyncClient:
         clients[base_url] = httpx2.AsyncClient(
             timeout=httpx2.Timeout(**TIMEOUT_SECONDS),
             limits=httpx2.Limits(max_connections=2_000, max_keepalive_connections=200, keepalive_expiry=30),
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # keeps none: tenants share the client
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # stores none: tenants share the client
             verify=_certificates(),
         )
     return clients[base_url]
@@ -61,13 +63,15 @@ def _client(base_url: str) -> httpx2.AsyncClient:
 
 @cache
 def _certificates() -> SSLContext:
-    """Loaded once: it takes longer than all else of a client."""
+    """The TLS context, loaded once, because that takes longer than the rest of creating a client."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
-async def send(target: Target, method: str, path: str, headers: Mapping[str, str], content: bytes) -> httpx2.Response:
+async def send(
+    target: UpstreamTarget, method: str, path: str, headers: Mapping[str, str], content: bytes
+) -> httpx2.Response:
     """Send a request and return the response unread. Cancelling closes the connection."""
     client = _client(target.base_url)
     request = client.build_request(method, target.url(path), headers=_request_headers(target, headers), content=content)
@@ -76,10 +80,11 @@ async def send(target: Target, method: str, path: str, headers: Mapping[str, str
 
 def query(parameters: QueryDict) -> str:
     """The query string to send: the parameters that the protocols know."""
-    return urlencode([(name, value) for name, value in parameters.items() if name in QUERY_PARAMETERS])
+    known = [(name, values) for name, values in parameters.lists() if name in QUERY_PARAMETERS]
+    return urlencode([(name, value) for name, values in known for value in values])
 
 
-def _request_headers(target: Target, headers: Mapping[str, str]) -> list[tuple[str, str]]:
+def _request_headers(target: UpstreamTarget, headers: Mapping[str, str]) -> list[tuple[str, str]]:
     passed = (REQUEST_HEADERS | target.passed_headers) - OWN_HEADERS
     lowered = [(name.lower(), value) for name, value in headers.items()]
     kept = [

@@ -1,4 +1,4 @@
-"""Clean an upstream's errors before they are stored or passed on: no sent word, no key, no masked value. Pure."""
+"""Remove request text, keys and masked values from an upstream's errors before these are stored or forwarded. Pure."""
 
 import json
 import re
@@ -11,10 +11,10 @@ from ..events import EventSplitter, replace_data
 from ..protocols import Protocol
 
 DEFAULT_MESSAGE = "The upstream returned an error."
-#: Fields of an error that programs decide by, if they are plain names.
+#: Error fields that programs evaluate; they are kept if their values are plain names.
 _CODE_FIELDS = ("type", "code", "param")
 _CODE = re.compile(r"[A-Za-z0-9_.\[\]-]{1,100}")
-#: Fields of a request that are names of models and formats, which an error has to name.
+#: Request fields with names of models and formats, which an error may repeat.
 _NAMES = frozenset({"model", "role", "type", "object"})
 
 
@@ -35,7 +35,7 @@ def holds_error(event: dict[str, Any]) -> bool:
 
 
 def clean_event(sent: Any, event: dict[str, Any]) -> dict[str, Any]:
-    """An event that reports an error, with a clean one and no other field that may repeat words."""
+    """An error event with a cleaned error, and without other fields that may repeat text of the request."""
     kind = {"type": event["type"]} if isinstance(event.get("type"), str) else {}
     error = _clean(sent, _error_of(event) or event)
     if kind.get("type") == "response.failed":
@@ -75,7 +75,7 @@ def _clean(sent: Any, error: dict[str, Any]) -> dict[str, Any]:
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:
-    """The texts within what was sent, without names of fields."""
+    """All strings in the sent values, without field names and the values of ``_NAMES`` fields."""
     if isinstance(value, str) and name not in _NAMES:
         yield value
     elif isinstance(value, dict):

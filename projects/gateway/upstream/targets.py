@@ -12,11 +12,11 @@ from ..refusals import Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class UpstreamTarget:
     """An upstream's address and key. If ``allowed`` is empty, every model may be used.
 
-    ``passed_headers`` are sent on besides those of its protocol, in lower case;
-    ``passed_paths`` are the addresses that are passed on without memory.
+    ``passed_headers`` are forwarded in addition to those of its protocol, and in lower case;
+    ``passed_paths`` are the optional paths that are forwarded, without memory.
     """
 
     protocol: str
@@ -25,6 +25,8 @@ class Target:
     allowed: frozenset[str] = frozenset()
     passed_headers: frozenset[str] = frozenset()
     passed_paths: frozenset[str] = frozenset()
+    #: Whether projects of several tenants use its key.
+    is_shared: bool = False
 
     def url(self, path: str) -> str:
         """The address of a path such as ``chat/completions``."""
@@ -36,12 +38,12 @@ class Target:
         return PROVIDERS[self.protocol].authentication(self.api_key)
 
     def require_passed(self, path: str) -> None:
-        """Raise :class:`Refusal` for an address that this upstream does not get."""
+        """Raise :class:`Refusal` for an optional path that is not in ``passed_paths``."""
         if path not in self.passed_paths:
             raise Refusal(404, f"This gateway does not pass on {path}. Its operator can switch that on.")
 
     def require_model(self, model: object) -> None:
-        """Raise :class:`Refusal` for a model that the project may not use, and for none at all."""
+        """Raise :class:`Refusal` if ``allowed`` is not empty and the model is missing or not in it."""
         if not self.allowed:
             return
         if not isinstance(model, str) or not model:
@@ -50,17 +52,18 @@ class Target:
             raise Refusal(404, f"model: this project may not use “{model[:100]}”.")
 
 
-def target_of(project: Project, protocol: str) -> Target:
+def target_of(project: Project, protocol: str) -> UpstreamTarget:
     """The project's own upstream of a protocol, else the site's; :class:`Refusal` if there is neither."""
     own = next((own for own in project.upstreams.all() if own.protocol == protocol), None)
     if own:
         lists = _lines(own.allowed), _lines(own.passed_headers.lower()), _lines(own.passed_paths)
-        return Target(protocol, own.base_url, _api_key(own), *lists)
+        return UpstreamTarget(protocol, own.base_url, _api_key(own), *lists)
     base_url, api_key = settings.GATEWAY_UPSTREAMS[protocol]
     if not base_url:
         raise Refusal(503, f"This project has no {protocol} upstream. Set one in the admin or in the site's settings.")
     headers, paths = settings.GATEWAY_PASSED_HEADERS, settings.GATEWAY_PASSED_PATHS
-    return Target(protocol, base_url, api_key, passed_headers=frozenset(headers), passed_paths=frozenset(paths))
+    passed = {"passed_headers": frozenset(headers), "passed_paths": frozenset(paths)}
+    return UpstreamTarget(protocol, base_url, api_key, **passed, is_shared=True)
 
 
 def _lines(text: str) -> frozenset[str]:

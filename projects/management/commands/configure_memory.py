@@ -10,10 +10,10 @@ from django.core.management.base import CommandError, CommandParser
 
 from memorybank import services
 from memorybank.services import (
-    MAX_DAYS,
     MAX_IDLE_MINUTES,
     MAX_PERSONAL_TOKENS,
     MAX_RECALL_TOKENS,
+    MAX_RETENTION_DAYS,
     MAX_TOKENS,
     MIN_TOKENS,
 )
@@ -56,7 +56,7 @@ class Command(MemoryCommand):
         add_number_argument(parser, "--budget", MIN_TOKENS, MAX_TOKENS, unit="tokens", help=budget_help)
         recall_help = f"tokens of the notes for the newest message, at most {MAX_RECALL_TOKENS:,}; 0: none"
         add_number_argument(parser, "--recall", 0, MAX_RECALL_TOKENS, unit="tokens", help=recall_help)
-        personal_help = f"tokens of what is for the asking person only, at most {MAX_PERSONAL_TOKENS:,}; 0: none"
+        personal_help = f"tokens of the part that only the asking person gets, at most {MAX_PERSONAL_TOKENS:,}; 0: none"
         add_number_argument(parser, "--personal", 0, MAX_PERSONAL_TOKENS, unit="tokens", help=personal_help)
         parser.add_argument(
             "--new-chats",
@@ -77,7 +77,7 @@ class Command(MemoryCommand):
         )
         for name, what in (("turns", "the text of turns"), ("memory", "memory")):
             keep_help = f"delete {what} after this many days; 0: never"
-            add_number_argument(parser, f"--keep-{name}", 0, MAX_DAYS, unit="days", help=keep_help)
+            add_number_argument(parser, f"--keep-{name}", 0, MAX_RETENTION_DAYS, unit="days", help=keep_help)
         parser.add_argument("--json", action="store_true", help="print the settings as JSON")
 
     def handle(self, *, project: str, enable: bool | None, json: bool, preview: bool, **options: Any) -> None:

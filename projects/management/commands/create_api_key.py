@@ -27,7 +27,7 @@ class Command(MemoryCommand):
         parser.add_argument(
             "--expires",
             metavar="DAYS",
-            type=whole_number(1, api_keys.MAX_DAYS, "days"),
+            type=whole_number(1, api_keys.MAX_KEY_DAYS, "days"),
             help="days until it expires (default: never)",
         )
         parser.add_argument(

@@ -1,4 +1,4 @@
-"""Run the demo: create the database, replay the sample, serve the site, and say where it is."""
+"""Run the demo: create the database, replay the sample, serve the site, and print its URLs."""
 
 import sys
 from typing import Any
@@ -11,7 +11,7 @@ from memorybank import llm, services
 from memorybank.services import Bank
 from projects.importing import demo
 from projects.importing.jsonl import ImportLine
-from projects.web import supervisor
+from projects.management import supervisor
 
 from ..base import FAILURE_EXIT_CODE, USAGE_EXIT_CODE, MemoryCommand
 from ..progress import replay_with_progress_bar
@@ -67,7 +67,7 @@ class Command(MemoryCommand):
         box = _box(address, writer=llm.get("chat"))
         if no_serve:
             self._print(box)
-        else:  # last, below what the servers say as they start
+        else:  # print the box last, below the startup messages of the servers
             sys.exit(supervisor.serve(address, when_up=lambda: self._print(box)))
 
     def _replay(self, lines: list[ImportLine], *, extractive: bool) -> None:
@@ -83,7 +83,7 @@ class Command(MemoryCommand):
         self.print_counts(counts.as_dict())
 
     def _print(self, text: str) -> None:
-        """At once, also where standard output is no terminal."""
+        """Print without delay: output that does not go to a terminal is buffered."""
         self.stdout.write(text)
         self.stdout.flush()
 
@@ -103,7 +103,7 @@ class Command(MemoryCommand):
 
 
 def _box(address: str, *, writer: llm.LLM | None) -> str:
-    """Where to go, who can log in, and what answers."""
+    """The box to print: the site's URLs, the users who can log in, and the model that answers."""
     site = f"http://{address}"
     people = [f"  {person.username:<11} {person.what}" for person in demo.DEMO_PEOPLE]
     answers = f"Chats are answered by {writer.model}." if writer else NO_MODEL
@@ -127,7 +127,7 @@ def _box(address: str, *, writer: llm.LLM | None) -> str:
 
 
 def _require_own_machine(address: str) -> None:
-    """The demo's passwords are public."""
+    """Refuse an address on the network, or DEBUG off, because the demo's passwords are public."""
     host = address.rpartition(":")[0].strip("[]")
     if host not in ("127.0.0.1", "localhost", "::1"):
         why = "is not on this machine, and the demo's passwords are public."

@@ -23,9 +23,9 @@ class Command(MemoryCommand):
         add_viewer_argument(parser)
 
     def handle(self, *, project: str, **options: Any) -> None:
-        found = find_project(project)
-        viewer = find_asker(found, options["viewer"]).person
-        for row in services.export(found.bank, actor=COMMAND_ACTOR, viewer=viewer):
+        target = find_project(project)
+        viewer = find_asker(target, options["viewer"]).person
+        for row in services.export(target.bank, actor=COMMAND_ACTOR, viewer=viewer):
             if left_out := row.get("private_chats_left_out"):
                 self.stderr.write(f"{left_out} private {'chat is' if left_out == 1 else 'chats are'} left out.")
             self.stdout.write(json.dumps(row, ensure_ascii=False, cls=DjangoJSONEncoder))

@@ -24,7 +24,7 @@ from ..base import (
     row_number,
 )
 
-#: What a line of a file of receipts has, and of which type.
+#: The fields of a line in a receipts file, with their types.
 RECEIPT = {"project": str, "kind": str, "subject": str, "asked_by": str, "epoch": int, "counts": dict, "at": str}
 
 
@@ -91,7 +91,7 @@ class Command(MemoryCommand):
         totals, undecided = {"receipts": len(rows), "known": 0, "taken": 0, "erased": 0, "turns": 0, "no_project": 0}, 0
         for path, theirs in sorted(by_project.items()):
             project = Project.objects.at(path).select_related("bank").first()
-            if project is None:  # it was made after the backup, so nothing of it came back
+            if project is None:  # created after the backup, so nothing of it was restored
                 totals["no_project"] += len(theirs)
                 continue
             report = services.replay(project.bank, theirs, actor=COMMAND_ACTOR)
@@ -108,7 +108,7 @@ class Command(MemoryCommand):
 
 
 def _receipt(line: str, number: int) -> dict[str, Any]:
-    """A receipt as ``--receipts`` has printed it; one line says what is wrong with it."""
+    """Parse a line that ``--receipts`` printed. Raises :class:`CommandError` with a one-line message."""
     try:
         row = json_format.loads(line)
         missing = [name for name, kind in RECEIPT.items() if not isinstance(row.get(name), kind)]

@@ -40,12 +40,12 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the hits as JSON")
 
     def handle(self, *, project: str, question: str, top: int, json: bool, **options: Any) -> None:
-        found = find_project(project)
-        bank = found.bank
+        target = find_project(project)
+        bank = target.bank
         if not question.strip():
             raise CommandError("QUESTION: must not be empty.", returncode=USAGE_EXIT_CODE)
         services.reindex(bank)
-        viewer = find_asker(found, options["viewer"]).person
+        viewer = find_asker(target, options["viewer"]).person
         hits = services.recall(bank, question, top=top, exclude_chat=options["exclude_chat"], viewer=viewer)
         if json:
             self.print_json({"hits": [_hit_json(hit) for hit in hits]})

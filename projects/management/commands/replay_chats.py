@@ -8,7 +8,7 @@ from django.utils.timezone import now
 
 from memorybank import services
 from memorybank.services import MAX_TOKENS, MIN_TOKENS, Bank
-from projects.importing.jsonl import BadLineError, ImportLine, Reader
+from projects.importing.jsonl import BadLineError, ImportLine, LineReader
 
 from ..base import (
     COMMAND_ACTOR,
@@ -45,7 +45,7 @@ class Command(MemoryCommand):
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
     def handle(self, *, file: str, step: timedelta, json: bool, **options: Any) -> None:
-        reader = Reader(now(), options["transcript"])
+        reader = LineReader(now(), options["transcript"])
         lines = self._lines(reader, file)
         if reader.hint:
             self.stderr.write(reader.hint)
@@ -62,8 +62,8 @@ class Command(MemoryCommand):
             unfinished = f"{pluralised(waiting, 'chat')} not summarised yet, {report.parked:,} parked (see the log)."
             raise CommandError(f"{unfinished} Nothing is lost: continue with run_memory.", returncode=FAILURE_EXIT_CODE)
 
-    def _lines(self, reader: Reader, file: str) -> list[ImportLine]:
-        """All lines; a bad one stops the replay before anything is written, because its order is unknown."""
+    def _lines(self, reader: LineReader, file: str) -> list[ImportLine]:
+        """Read all lines. A bad line stops the replay before anything is written, because its time is unknown."""
         lines = []
         with open_lines(file) as text:
             for line in reader.read(text):

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 
 from projects.importing import demo
-from projects.web import supervisor
+from projects.management import supervisor
 
 from ..base import USAGE_EXIT_CODE, MemoryCommand
 
@@ -25,18 +25,14 @@ class Command(MemoryCommand):
         host, _, port = address.rpartition(":")
         if not (host and port.isdecimal() and int(port) < 2**16):
             raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE_EXIT_CODE)
-        if names := demo.public_superusers():
-            raise CommandError(
-                f"{', '.join(names)}: may do everything with the demo's password, which is public. Change it with "
-                f"“manage.py changepassword {names[0]}”, or run “manage.py demo” on this machine only.",
-                returncode=USAGE_EXIT_CODE,
-            )
+        if why := demo.why_not_to_serve():
+            raise CommandError(why, returncode=USAGE_EXIT_CODE)
         _collect_static()
         sys.exit(supervisor.serve(address))
 
 
 def _collect_static() -> None:
-    """Pages without their style sheets look broken. Where files cannot be written, they must be there already."""
+    """Collect static files. If they cannot be written, they must exist already: pages look broken without them."""
     if settings.DEBUG:
         return
     try:

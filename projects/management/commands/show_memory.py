@@ -46,8 +46,8 @@ class Command(MemoryCommand):
         )
 
     def handle(self, *, project: str, exclude_chat: str, question: str, json: bool, **options: Any) -> None:
-        found = find_project(project)
-        bank = found.bank
+        target = find_project(project)
+        bank = target.bank
         if question:
             services.reindex(bank)
         block = services.render(
@@ -56,7 +56,7 @@ class Command(MemoryCommand):
             recall_budget=options["recall"],
             exclude_chat=exclude_chat,
             question=question,
-            asker=find_asker(found, options["viewer"]),
+            asker=find_asker(target, options["viewer"]),
         )
         if json:
             self.print_json({**_block_json(block), **(_personal_json(block) if options["viewer"] else {})})
@@ -86,7 +86,7 @@ def _block_json(block: Block) -> dict[str, Any]:
 
 
 def _personal_json(block: Block) -> dict[str, Any]:
-    """What is for the viewer alone."""
+    """The part of memory that only the viewer can see."""
     personal = block.personal
     return {"personal": personal.text, "personal_tokens": personal.tokens, "personal_lines": _lines_json(personal)}
 

@@ -1,5 +1,5 @@
-// What stands under a turn: the memory it was given and its message to be edited, both opened in place. Without this
-// script they are pages of their own.
+// What stands under a turn: the memory it was given and its message to be edited, both opened in place, and its answer
+// to be copied. Without this script they are pages of their own.
 "use strict";
 
 (() => {
@@ -22,16 +22,30 @@
     acts.after(used);
   };
 
+  // The number of a source: the line that it stands for, with the memory that the answer was given.
+  const showSource = async (cite) => {
+    const turn = cite.closest(".turn");
+    if (!turn.querySelector(".memory-used")) await useMemory(turn.querySelector(".turn-acts .used"));
+    document.getElementById(new URL(cite.href).hash.slice(1)).focus();
+  };
+
+  // An edit that is not sent is kept in this browser, like the draft of a new message (chat/draft.js).
+  const draftOf = (link) => `draft ${document.getElementById("composer")?.dataset.person} ${link.pathname}`;
+
   const edit = async (link) => {
     const text = link.closest(".turn").querySelector(".mine .text");
     if (text.hidden) return;
     const form = (await pageAt(link.href)).getElementById("editing");
     const box = form.elements.message;
+    const draft = draftOf(link);
+    const stored = box.value;
     const close = () => {
       form.remove();
       text.hidden = false;
       link.focus();
     };
+    box.value = localStorage.getItem(draft) ?? stored;
+    box.addEventListener("input", () => (box.value === stored ? localStorage.removeItem(draft) : localStorage.setItem(draft, box.value)));
     for (const [from, to] of [["edited", "label"], ["edited-hint", "hint"]]) {
       const id = `${to}-${link.closest(".turn").id}`; // there may be several
       form.querySelector(`[for="${from}"]`)?.setAttribute("for", id);
@@ -41,6 +55,7 @@
     form.removeAttribute("id");
     form.querySelector(".cancel").addEventListener("click", (event) => {
       event.preventDefault();
+      localStorage.removeItem(draft);
       close();
     });
     form.addEventListener("keydown", (event) => {
@@ -72,12 +87,22 @@
     soon = setTimeout(() => catchUp().catch(() => {}), 200);
   }).observe(turns, { childList: true, subtree: true, attributes: true, attributeFilter: ["id", "class"] });
 
-  const opened = { used: useMemory, edit };
+  const copyAnswer = async (link) => {
+    const response = await fetch(link.href);
+    if (!response.ok) throw new Error(response.status);
+    await navigator.clipboard.writeText(await response.text());
+    const before = link.textContent;
+    link.textContent = document.getElementById("spoken").textContent = gettext("Copied");
+    setTimeout(() => { link.textContent = before; }, 2000);
+  };
+
+  const opened = { "copy-answer": copyAnswer, used: useMemory, edit, cite: showSource };
   turns.addEventListener("click", (event) => {
-    const link = event.target.closest(".turn-acts a");
+    const link = event.target.closest(".turn-acts a, a.cite");
     const open = link && !event.ctrlKey && !event.metaKey && !event.shiftKey && opened[link.className];
     if (!open) return;
     event.preventDefault();
     open(link).catch(() => location.assign(link.href));
   });
+  for (const link of turns.querySelectorAll(".turn-acts a.edit")) if (localStorage.getItem(draftOf(link)) !== null) edit(link).catch(() => {});
 })();

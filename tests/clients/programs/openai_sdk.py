@@ -12,3 +12,10 @@ first = client.responses.create(model="small", input="We decided on Redis 7 for 
 items = [{"role": "user", "content": "We decided on Redis 7 for the cache."}, *first.output]
 items.append({"role": "user", "content": "Who runs it?"})
 client.responses.create(model="small", input=items, store=False)
+
+# What the upstream keeps goes on by its id.
+first = client.responses.create(model="small", input="The port of the ledger is 8443.")
+client.responses.create(model="small", input="And of the cache?", previous_response_id=first.id)
+conversation = client.conversations.create()
+client.responses.create(model="small", input="The ledger's owner is Priya.", conversation=conversation.id)
+client.responses.create(model="small", input="Since when?", conversation=conversation.id)

@@ -73,7 +73,7 @@ def test_who_opts_out_is_in_no_checkpoint_and_her_turns_are_shown_to_no_summaris
 
 def test_of_a_chat_of_somebody_who_is_left_out_there_is_nothing_to_note(bank: Bank, chat_model: ScriptedLLM) -> None:
     services.opt_out(bank, author="Priya", actor="Priya", now=NOW)
-    assert "nothing may be noted (1,302 tokens)" in refused(bank)
+    assert "nothing in this chat may be summarised (1,302 tokens)" in refused(bank)
     assert not chat_model.history
 
 

@@ -25,8 +25,8 @@ def test_a_long_chat_is_read_in_parts_and_the_percentage_never_goes_back(long_ba
     assert [step.stage for step in steps if step.stage != "parts"] == ["load", "strategy", "merged", "written"]
     parts = [step for step in steps if step.stage == "parts"]
     assert [step.done for step in parts] == list(range(1, parts[-1].of + 1)) and parts[-1].of > 4
-    for _, said, _, answer in long_chats.PLANTED:
-        assert answer in made.text, said
+    for _, statement, _, answer in long_chats.PLANTED:
+        assert answer in made.text, statement
 
 
 def test_a_part_that_fails_is_extracted_and_advances_the_percentage(long_bank: Bank) -> None:

@@ -20,7 +20,7 @@ def test_nothing_to_shorten_says_so_with_its_tokens(chat_model: ScriptedLLM) -> 
     bank = make_bank()
     talk(bank, CHAT, range(3))
     why = refused(bank)
-    assert why.startswith("Nothing to shorten: the chat has ") and "its newest 3 turns are kept." in why
+    assert why.startswith("This chat is already short (") and " tokens), so there is nothing to compact." in why
     assert not chat_model.history
     assert Compaction.objects.may_begin(Chat.objects.get(key=CHAT).pk, MONDAY + HOUR)  # no failure
 

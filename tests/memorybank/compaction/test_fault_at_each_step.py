@@ -72,11 +72,11 @@ def each_fault(
     """A fault at each call in turn; how many attempts were shortened all the same, and how many were not."""
     shortened = refused = 0
     before = state()
-    for at in range(1, 1_000):
-        faulty = Faulty(at, fault)
+    for step in range(1, 1_000):
+        faulty = Faulty(step, fault)
         with place(faulty), suppress(NotCompacted, type(fault)):
             compact(bank, window=window)
-        if faulty.calls < at:  # there is no such call
+        if faulty.calls < step:  # there is no such call
             return shortened, refused
         if Checkpoint.objects.exists():
             shortened += 1

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memorybank.compaction.checkpoint_notes import (
     SECTIONS,
-    Note,
+    CheckpointNote,
     by_section,
     drop_replaced,
     drop_unsupported,
@@ -39,7 +39,7 @@ utterances = st.builds(
 turns = st.lists(
     st.builds(Turn, st.integers(1, 99), st.just(AT), st.lists(utterances, max_size=4).map(tuple)), max_size=8
 )
-notes = st.lists(st.builds(Note, st.sampled_from(SECTIONS), texts), max_size=12)
+notes = st.lists(st.builds(CheckpointNote, st.sampled_from(SECTIONS), texts), max_size=12)
 
 
 def turn(*said: tuple[str, str], number: int = 1) -> Turn:
@@ -91,9 +91,9 @@ class TestPlanning:
     def test_thinning_touches_nothing_but_results_of_tools(self, made: list[Turn], room: int) -> None:
         thin = elide_tool_results(made, room, ENCODING)
         for before, after in zip(made, thin, strict=True):
-            for said, left in zip(before.utterances, after.utterances, strict=True):
-                result = said.role == "tool" and said.speaker != "call"
-                assert left == said or (result and left.text == elide_middle(said.text, STUB_TOKENS, ENCODING))
+            for original, left in zip(before.utterances, after.utterances, strict=True):
+                result = original.role == "tool" and original.speaker != "call"
+                assert left == original or (result and left.text == elide_middle(original.text, STUB_TOKENS, ENCODING))
         assert size(made) > room or thin == made
 
     @given(turns, st.integers(0, 120))
@@ -116,9 +116,9 @@ class TestNotes:
     def test_it_reads_lines_of_sections_and_no_prose(self) -> None:
         answer = "Here are my notes:\n- goal: Ship it\n* **Decision**: Postgres 16\n- nothing\n\n- it rains\n1. no"
         assert parse_notes(answer) == [
-            Note("goal", "Ship it"),
-            Note("decision", "Postgres 16"),
-            Note("context", "it rains"),
+            CheckpointNote("goal", "Ship it"),
+            CheckpointNote("decision", "Postgres 16"),
+            CheckpointNote("context", "it rains"),
         ]
 
     @pytest.mark.parametrize("answer", ["", "- nothing", "- nothing.", "-", "- goal:", "I cannot do that."])
@@ -132,34 +132,47 @@ class TestNotes:
 
     def test_what_no_source_states_is_no_note(self) -> None:
         source = "The script is /srv/tools/move.py, PID 8812, https://a.example/x"
-        good = [Note("context", f"See {what}") for what in ("/srv/tools/move.py", "PID 8812", "https://a.example/x")]
-        bad = [Note("context", f"See {what}") for what in ("/srv/tools/remove.py", "PID 8813", "https://b.example/x")]
+        good = [
+            CheckpointNote("context", f"See {what}")
+            for what in ("/srv/tools/move.py", "PID 8812", "https://a.example/x")
+        ]
+        bad = [
+            CheckpointNote("context", f"See {what}")
+            for what in ("/srv/tools/remove.py", "PID 8813", "https://b.example/x")
+        ]
         assert drop_unsupported([*good, *bad, good[0]], [source]) == good
 
     @given(notes, st.integers(0, 60))
-    def test_fitted_notes_fit_and_stay_in_order(self, made: list[Note], room: int) -> None:
+    def test_fitted_notes_fit_and_stay_in_order(self, made: list[CheckpointNote], room: int) -> None:
         left = truncate_to_budget(made, room, ENCODING)
         assert sum(note.cost(ENCODING) for note in left) <= room
         rest = iter(made)
         assert all(note in rest for note in left)
 
     def test_what_is_done_gives_way_before_what_is_decided_and_the_oldest_first(self) -> None:
-        made = [Note("goal", "g"), Note("done", "old"), Note("decision", "d"), Note("done", "new")]
+        made = [
+            CheckpointNote("goal", "g"),
+            CheckpointNote("done", "old"),
+            CheckpointNote("decision", "d"),
+            CheckpointNote("done", "new"),
+        ]
         assert truncate_to_budget(made, 12, ENCODING) == [made[0], made[2], made[3]]
         assert truncate_to_budget(made, 8, ENCODING) == [made[0], made[2]]
 
     def test_each_section_has_its_place(self) -> None:
         assert list(by_section([])) == list(SECTIONS)
-        assert by_section([Note("next", "a"), Note("next", "b")])["next"] == ["a", "b"]
+        assert by_section([CheckpointNote("next", "a"), CheckpointNote("next", "b")])["next"] == ["a", "b"]
 
     def test_without_a_model_what_is_said_to_be_replaced_is_no_note(self) -> None:
-        old = Note("decision", "marta: Decision: Ledgerline will use MySQL 8, because ops runs six MySQL instances.")
-        new = Note("decision", "priya: We revised the database decision: PostgreSQL 16 instead of MySQL 8.")
-        other = Note("context", "marta: The ops team runs six servers.")
+        old = CheckpointNote(
+            "decision", "marta: Decision: Ledgerline will use MySQL 8, because ops runs six MySQL instances."
+        )
+        new = CheckpointNote("decision", "priya: We revised the database decision: PostgreSQL 16 instead of MySQL 8.")
+        other = CheckpointNote("context", "marta: The ops team runs six servers.")
         assert drop_replaced([old, other, new]) == [other, new]
         assert drop_replaced([new, old]) == [new, old]
 
     def test_without_a_model_sentences_are_noted_by_their_signs(self) -> None:
-        said = turn(("user", "Move billing to Postgres\nWe decided to use Postgres 16 for the billing service."))
-        assert goal_note([said]) == [Note("goal", "Move billing to Postgres")]
-        assert [note.section for note in extract_notes([said], 500, ENCODING)] == ["context", "decision"]
+        decision = turn(("user", "Move billing to Postgres\nWe decided to use Postgres 16 for the billing service."))
+        assert goal_note([decision]) == [CheckpointNote("goal", "Move billing to Postgres")]
+        assert [note.section for note in extract_notes([decision], 500, ENCODING)] == ["context", "decision"]

@@ -192,7 +192,7 @@ def test_it_tells_a_sentence_that_leans_together_with_the_one_before() -> None:
         ("We haven't decided to use Postgres for billing.", "fact"),
         ("Noch nicht entschieden ist die Farbe der neuen Kisten.", "fact"),
         ("I prefer short answers with a table at the end.", "preference"),
-        ("Which database should billing use in the end?", "question"),
+        ("Which database should billing use in 2027?", "question"),
     ],
 )
 def test_it_names_the_kind_only_where_the_words_are_plain(sentence: str, kind: str) -> None:
@@ -300,13 +300,13 @@ def test_a_models_line_is_worth_no_more_for_naming_who_speaks() -> None:
     ],
 )
 def test_what_only_keeps_somebody_company_is_no_fact_and_joins_none(pleasantry: str) -> None:
-    told = [draft.text for draft in extract(chat((f"The importer dies at row 7 in staging. {pleasantry}", "OK.")))]
-    assert told == ["The importer dies at row 7 in staging."]
+    texts = [draft.text for draft in extract(chat((f"The importer dies at row 7 in staging. {pleasantry}", "OK.")))]
+    assert texts == ["The importer dies at row 7 in staging."]
 
 
 def test_a_sentence_that_begins_like_one_stays() -> None:
-    for said in ("See you Monday at the Lisbon office, room 4.12.", "What is this cluster in Frankfurt for?"):
-        assert [draft.text for draft in extract(chat((said, "OK.")))] == [said]
+    for sentence in ("See you Monday at the Lisbon office, room 4.12.", "What is this cluster in Frankfurt for?"):
+        assert [draft.text for draft in extract(chat((sentence, "OK.")))] == [sentence]
 
 
 @pytest.mark.parametrize("name", ["checks/*.sql", "**/*.py", "logs/*", "*.tmp"])

@@ -47,14 +47,14 @@ def test_a_digest_grows_with_what_there_is_to_say_but_slower_and_never_over_half
     rung: Granularity, budget: int, less: int, more: int
 ) -> None:
     less, more = sorted((less, more))
-    short, long = (rollup_policy.digest_tokens(rung, budget, said) for said in (less, more))
+    short, long = (rollup_policy.digest_tokens(rung, budget, size) for size in (less, more))
     assert rollup_policy.MIN_DIGEST_TOKENS <= short <= long <= max(rollup_policy.MIN_DIGEST_TOKENS, budget // 2)
     if short > rollup_policy.MIN_DIGEST_TOKENS and less:
         assert long <= (short + 1) * max(1, more / less)
 
 
 def test_a_long_meeting_has_a_longer_digest_than_a_short_chat() -> None:
-    chat, meeting = (rollup_policy.digest_tokens(DAY, 2_000, said) for said in (300, 6_000))
+    chat, meeting = (rollup_policy.digest_tokens(DAY, 2_000, size) for size in (300, 6_000))
     assert meeting > 2 * chat
 
 
@@ -221,8 +221,14 @@ def test_what_a_coarser_due_period_holds_only_passes_through_and_the_month_is_wr
     while due := rollup_policy.due_written(frontier, FAR, UTC_ZONE):
         steps.append(due[0])
         frontier = carried_out(due[0], frontier)
-    assert [step.granularity for step in steps] == [DAY, DAY, DAY, WEEK, WEEK, MONTH]
-    assert [step.passes for step in steps] == [True] * 5 + [False]
+    assert [step.granularity for step in steps] == [DAY, DAY, DAY, WEEK, MONTH]
+    assert [step.passes for step in steps] == [True] * 4 + [False]
+
+
+def test_the_only_day_of_a_week_goes_to_its_month() -> None:
+    meetings = [node(DAY, date(2026, 3, day)) for day in (3, 10, 17)]
+    [step] = rollup_policy.due_written(meetings, FAR, UTC_ZONE)
+    assert (step.granularity, step.children) == (MONTH, tuple(meeting.id for meeting in meetings))
 
 
 def test_days_of_a_week_that_two_months_share_go_to_their_own_month() -> None:
@@ -239,9 +245,34 @@ def test_the_background_unites_all_months_but_the_newest_once_nothing_else_is_du
     [first] = rollup_policy.due_written(months, FAR, UTC_ZONE)
     assert (first.granularity, first.children, first.digest) == (BACKGROUND, ids(months[:2]), None)
     background = replace(node(BACKGROUND, TUESDAY), last_at=months[1].last_at)
-    [second] = rollup_policy.due_written([background, months[2]], FAR, UTC_ZONE)
+    assert rollup_policy.due_written([background, months[2]], FAR, UTC_ZONE) == []
+    newer = node(CONVERSATION, date(2026, 4, 7))
+    [second] = rollup_policy.due_written([background, months[2], newer], datetime(2026, 4, 7, tzinfo=UTC), UTC_ZONE)
     assert (second.children, second.digest) == (ids(months[2:]), background.id)
     assert rollup_policy.due_written(months[:1], FAR, UTC_ZONE) == []
+
+
+def test_of_months_due_at_once_only_the_newest_is_written_before_the_others_are_united() -> None:
+    notes = [node(DAY, date(2026, month, 3), size=900) for month in (1, 2, 3)]
+    frontier, steps = notes, []
+    while due := rollup_policy.due_written(frontier, FAR, UTC_ZONE, prompt_tokens=2_400):
+        steps.append(due[0])
+        frontier = carried_out(due[0], frontier)
+    assert [(step.granularity, step.passes) for step in steps] == [
+        (MONTH, True),
+        (MONTH, True),
+        (MONTH, False),
+        (BACKGROUND, False),
+    ]
+    [first, *_] = rollup_policy.due_written(notes, FAR, UTC_ZONE, prompt_tokens=2_300)
+    assert not first.passes, "a prompt cannot hold the notes of both, so each month is written from its own"
+
+
+def test_a_month_has_its_share_of_all_notes_and_at_least_a_tenth_of_the_budget() -> None:
+    little, much = (rollup_policy.written_tokens(MONTH, 2_000, size, 18_000) for size in (800, 6_000))
+    assert (little, much) == (200, 600)
+    assert rollup_policy.written_tokens(MONTH, 2_000, 800, 900) == rollup_policy.digest_tokens(MONTH, 2_000, 800)
+    assert rollup_policy.written_tokens(DAY, 200, 10, 18_000) == rollup_policy.MIN_DIGEST_TOKENS
 
 
 def test_a_late_chat_joins_the_background_only_if_that_covers_its_time() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memorybank.core.turns import DraftFact, Turn, Utterance
-from memorybank.core.value_changes import Replacement, changes, is_replaced, mark_changes, replacements
+from memorybank.core.value_changes import ValueChange, changes, is_replaced, mark_changes, replacements
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
     ],
 )
 def test_it_finds_the_value_that_is_over(sentence: str, old: str) -> None:
-    assert Replacement(old) in replacements(sentence)
+    assert ValueChange(old) in replacements(sentence)
 
 
 @pytest.mark.parametrize(

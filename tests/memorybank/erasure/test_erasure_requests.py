@@ -61,7 +61,7 @@ TALK = [
 
 @pytest.mark.parametrize("language", [pack.code for pack in packs()])
 def test_a_wish_is_heard_in_every_language_and_answered_in_it(language: str) -> None:
-    assert [(text, found.language) for text in WISHES[language] if (found := find_forget_request(text))] == [
+    assert [(text, request.language) for text in WISHES[language] if (request := find_forget_request(text))] == [
         (text, language) for text in WISHES[language]
     ]
     assert confirmation(language)

@@ -8,11 +8,11 @@ import pytest
 from memorybank import llm, services
 from memorybank.indexing import embedding
 from memorybank.llm.embeddings import OpenAICompatibleEmbedder
-from memorybank.models import Chat, Embedding, LLMCall, Output, SearchDocument
+from memorybank.models import Bank, Chat, Embedding, LLMCall, Output, SearchDocument
 from memorybank.reading.recall import vectors
 from memorybank.reading.recall.index_cache import IndexCache
 from projects.models import Project, Tenant
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.factories import HOUR, MINUTE, MONDAY, make_bank, run, say
 from tests.support.openai_server import DIMENSIONS, OpenAIServer
 
@@ -38,7 +38,7 @@ def use(settings: Any, server: OpenAIServer) -> Iterator[Any]:
             "BACKEND": "memorybank.llm.embeddings.OpenAICompatibleEmbedder",
             "BASE_URL": server.base_url,
             "MODEL": name,
-            "TIMEOUT": PATIENCE,
+            "TIMEOUT": PROCESS_TIMEOUT_SECONDS,
             "MAX_RETRIES": 0,
         }
         settings.MEMORYBANK = {"EMBEDDINGS": options}
@@ -47,6 +47,11 @@ def use(settings: Any, server: OpenAIServer) -> Iterator[Any]:
     configure("small")
     yield configure
     llm.reset()
+
+
+def compared(bank: Bank, question: str, *, without: int | None = None, viewer: str = "") -> vectors.Comparison:
+    """A question with the vectors of a bank, read just now."""
+    return vectors.compare(IndexCache(bank, viewer), question, total=Output.objects.count(), without=without)
 
 
 def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, server: OpenAIServer) -> None:
@@ -59,7 +64,7 @@ def test_a_sweep_gives_every_turn_a_vector_with_its_model_and_size(use: Any, ser
     assert all(len(bytes(row.vector)) == 4 * DIMENSIONS for row in Embedding.objects.all())
     calls = server.calls
     run(LATER + MINUTE)
-    assert server.calls == calls and not embedding.is_due()
+    assert server.calls == calls and not embedding.waiting().exists()
 
 
 def test_a_turn_that_is_indexed_again_is_found_by_its_new_words_and_keeps_its_vector(
@@ -94,14 +99,14 @@ def test_vectors_of_another_model_or_size_never_meet(use: Any, server: OpenAISer
     say(bank, "b", "The crane is loud.")
     run(LATER)
     Embedding.objects.filter(pk=first.pk).update(dims=3, vector=b"\0" * 12)
-    assert set(vectors.cosines(IndexCache(bank), "crane", without=None)) == {first.pk + 1}
+    assert set(compared(bank, "crane").nearest) == {first.pk + 1}
     assert len({hit.pk for hit in services.recall(bank, "crane") if hit.kind == "output"}) == 2
     use("large")
-    assert vectors.cosines(IndexCache(bank), "crane", without=None) == {}
+    assert not compared(bank, "crane").nearest
     assert services.recall(bank, "crane")
     run(LATER + MINUTE)
     assert set(Embedding.objects.values_list("model", "dims")) == {("large", DIMENSIONS)}
-    assert len(vectors.cosines(IndexCache(bank), "crane", without=None)) == 2
+    assert len(compared(bank, "crane").nearest) == 2
 
 
 def test_meaning_finds_what_no_word_does(use: Any) -> None:
@@ -127,7 +132,7 @@ def test_a_turn_that_the_model_refuses_does_not_hold_up_the_others(use: Any, ser
     say(bank, "a", "The crane is orange.")
     server.mode = "400"
     run(LATER)
-    assert not Embedding.objects.exists() and not embedding.is_due()
+    assert not Embedding.objects.exists() and not embedding.waiting().exists()
 
 
 def test_without_numpy_or_without_a_model_recall_goes_by_words(
@@ -161,14 +166,14 @@ def test_a_private_chat_has_no_vector(use: Any) -> None:
     say(bank, "a", "The crane is orange.")
     run(LATER)
     services.set_audience(bank, chat_key="a", readers=(), actor="alice")
-    assert not Embedding.objects.exists() and vectors.cosines(IndexCache(bank), "crane", without=None) == {}
+    assert not Embedding.objects.exists() and not compared(bank, "crane").nearest
 
 
 def test_the_excluded_chat_is_left_out_of_the_comparison(use: Any) -> None:
     bank = make_bank()
     mine, other = say(bank, "mine", "The crane is orange."), say(bank, "other", "The crane is loud.")
     run(LATER)
-    assert set(vectors.cosines(IndexCache(bank), "crane", without=mine.chat_id)) == {other.pk}
+    assert set(compared(bank, "crane", without=mine.chat_id).nearest) == {other.pk}
 
 
 def test_an_erased_turn_gets_no_vector_from_a_call_under_way(use: Any, monkeypatch: Any) -> None:
@@ -191,7 +196,7 @@ def test_a_bank_compares_with_its_own_vectors_only(use: Any) -> None:
     say(ours, "a", "The crane is orange.")
     say(theirs, "a", "The crane is orange.")
     run(LATER)
-    assert len(vectors.cosines(IndexCache(ours), "crane", without=None)) == 1
+    assert len(compared(ours, "crane").nearest) == 1
 
 
 def test_what_embedding_costs_is_in_the_ledger_and_not_among_the_calls_of_a_run(use: Any) -> None:

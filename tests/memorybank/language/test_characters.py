@@ -15,7 +15,7 @@ from memorybank.safety.escaping import escape
 
 #: Between two of these a character cannot join, be white space or markup, or be a digit's unit.
 BESIDE = "\u4e00"
-EVERY = [chr(point) for point in range(sys.maxunicode + 1)]
+ALL_CHARACTERS = [chr(point) for point in range(sys.maxunicode + 1)]
 #: Visible characters that a line of memory rewrites, and tags, which quarantine reads as the text they smuggle.
 MARKUP, TAGS = frozenset("<>"), range(0xE0000, 0xE0080)
 
@@ -26,7 +26,7 @@ def between(characters: list[str]) -> str:
 
 
 def test_whatever_reads_a_character_agrees_on_whether_anybody_sees_it() -> None:
-    drawn = [c for c in EVERY if c not in MARKUP and ord(c) not in TAGS and c != BESIDE and not c.isspace()]
+    drawn = [c for c in ALL_CHARACTERS if c not in MARKUP and ord(c) not in TAGS and c != BESIDE and not c.isspace()]
     seen = plain(between(drawn))
     assert escape(between(drawn)) == inert(between(drawn)) == " ".join(seen.split())
     assert deobfuscation.normalized_line(between(drawn)) == deobfuscation.normalized_line(seen)
@@ -34,7 +34,7 @@ def test_whatever_reads_a_character_agrees_on_whether_anybody_sees_it() -> None:
 
 
 def test_nothing_is_hidden_of_what_has_a_shape() -> None:
-    letters = [c for c in EVERY if unicodedata.category(c)[0] in "LNPSZ" and unicodedata.category(c) != "Zl"]
+    letters = [c for c in ALL_CHARACTERS if unicodedata.category(c)[0] in "LNPSZ" and unicodedata.category(c) != "Zl"]
     hidden = {c for c in letters if plain(f"a{c}b") == "ab"}
     assert hidden == set("\u115f\u1160\u3164\uffa0\U0001d159")  # Hangul fillers and the null notehead
 

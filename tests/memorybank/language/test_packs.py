@@ -123,8 +123,13 @@ def lists(tree: ast.AST) -> Iterator[list[str]]:
         yield from (alternatives.split("|") for alternatives in re.findall(r"[^\W\d_]+(?:\|[^\W\d_]+)+", text))
 
 
-#: The names of units and kinds are also names in the code.
-NAMES = [["day", "week", "month", "year"], ["fact", "decision", "plan", "preference", "question"]]
+#: Units, kinds and sections of memory are names in the code, too; particles of names are of no one language.
+NAMES = [
+    ["day", "week", "month", "year"],
+    ["fact", "decision", "plan", "preference", "question"],
+    ["notes", "memory", "you", "project", "further", "detail"],
+    "al and bin da de del den der di dos du e el et ibn la le of ten und van von y".split(),
+]
 
 
 def own_words(source: str, known: frozenset[str]) -> list[str]:

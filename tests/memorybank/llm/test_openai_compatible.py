@@ -21,7 +21,7 @@ from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 from memorybank.llm.scripted import ScriptedLLM
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 
 ASK = [Message(role="user", content="[1] Postgres 16 for billing. Priya owns it.\nand more\n[2] Deploy on Tuesdays")]
@@ -48,7 +48,13 @@ def close_models() -> Iterator[None]:
 
 
 def model(server: OpenAIServer, **options: Any) -> OpenAICompatibleLLM:
-    fields = {"base_url": server.base_url, "api_key": KEY, "model": "test", "timeout": PATIENCE, "max_retries": 0}
+    fields = {
+        "base_url": server.base_url,
+        "api_key": KEY,
+        "model": "test",
+        "timeout": PROCESS_TIMEOUT_SECONDS,
+        "max_retries": 0,
+    }
     made.append(OpenAICompatibleLLM(**(fields | options)))
     return made[-1]
 
@@ -92,7 +98,7 @@ def test_it_sends_text_that_is_not_valid_unicode(server: OpenAIServer) -> None:
         ("429", LLMUnavailable, "HTTP 429: Rate limit reached"),
         ("500", LLMUnavailable, "HTTP 500: The server had an error"),
         ("badjson", LLMUnavailable, "Unreadable answer"),
-        ("empty", LLMRejected, "The model answered nothing (finish reason: stop)"),
+        ("empty", LLMRejected, "The model returned an empty answer (finish reason: stop)"),
     ],
 )
 def test_it_says_whether_to_try_again(server: OpenAIServer, mode: str, error: type[LLMError], words: str) -> None:
@@ -321,7 +327,13 @@ def test_changed_settings_are_a_new_endpoint(server: OpenAIServer) -> None:
 
 
 def configured(server: OpenAIServer, **aliases: str) -> override_settings:
-    options = {"BACKEND": BACKEND, "BASE_URL": server.base_url, "API_KEY": "", "TIMEOUT": PATIENCE, "MAX_RETRIES": 0}
+    options = {
+        "BACKEND": BACKEND,
+        "BASE_URL": server.base_url,
+        "API_KEY": "",
+        "TIMEOUT": PROCESS_TIMEOUT_SECONDS,
+        "MAX_RETRIES": 0,
+    }
     return override_settings(MEMORYBANK={"LLMS": {alias: options | {"MODEL": name} for alias, name in aliases.items()}})
 
 

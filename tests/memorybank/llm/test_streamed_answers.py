@@ -11,7 +11,7 @@ from memorybank.llm.base import Completion, Message
 from memorybank.llm.openai_compatible import OpenAICompatibleLLM
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.llm.stream_text import visible_text
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 
 ASK = [Message(role="user", content="[1] Postgres 16 for billing. Priya owns it.\nand more\n[2] Deploy on Tuesdays")]
@@ -25,7 +25,9 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 def model(server: OpenAIServer) -> Iterator[OpenAICompatibleLLM]:
-    model = OpenAICompatibleLLM(base_url=server.base_url, api_key="sk-1", model="test", timeout=PATIENCE, max_retries=0)
+    model = OpenAICompatibleLLM(
+        base_url=server.base_url, api_key="sk-1", model="test", timeout=PROCESS_TIMEOUT_SECONDS, max_retries=0
+    )
     yield model
     model.close()
 

@@ -12,7 +12,7 @@ from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.model_calls import budget_cap
-from memorybank.models import CAPPED, Bank, Chat, Entry, Event, LLMCall, LLMEndpoint
+from memorybank.models import CAPPED_METHOD, Bank, Chat, Entry, Event, LLMCall, LLMEndpoint
 from tests.support.factories import DAY, HOUR, MONDAY, chat_of, leaf, make_bank, note_taker, run, sound, talk
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +67,7 @@ def test_at_the_cap_memory_is_extracted_and_says_so_and_the_model_is_not_asked(m
     bank = make_bank(monthly_cap=0)
     remember(bank, "c1", range(3), MONDAY)
     assert model.history == []
-    assert leaf().method == CAPPED
+    assert leaf().method == CAPPED_METHOD
     assert "cap" in leaf().method
     assert Bank.objects.get().capped_at is not None
     assert "ORD-00001" in services.prompt_memory(bank, now=MONDAY + HOUR).block.text
@@ -92,7 +92,7 @@ def test_it_is_made_anew_by_the_model_when_the_next_month_begins(model: Scripted
     spend(bank, MONDAY + HOUR)
     remember(bank, "c2", range(10, 13), MONDAY + DAY)
     assert len(model.history) == paid
-    assert sorted(method == CAPPED for method in Entry.objects.values_list("method", flat=True)) == [False, True]
+    assert sorted(method == CAPPED_METHOD for method in Entry.objects.values_list("method", flat=True)) == [False, True]
     run(MONDAY + 20 * DAY)
     assert len(model.history) == paid
     run(APRIL)
@@ -123,7 +123,7 @@ def test_turns_that_come_at_the_cap_extend_what_the_model_wrote_and_all_is_made_
     remember(bank, "c1", range(2), MONDAY)
     spend(bank, MONDAY + HOUR)
     remember(bank, "c1", range(2, 4), MONDAY + DAY)
-    assert leaf().method == CAPPED
+    assert leaf().method == CAPPED_METHOD
     assert bank.facts.filter(text__contains="ORD-00003").exists()
     run(APRIL)
     assert "small" in leaf().method
@@ -140,7 +140,7 @@ def test_at_the_cap_nothing_is_rolled_up_until_the_model_may_do_it(model: Script
     assert not Bank.objects.compressible(MONDAY + 7 * DAY).exists()
     run(APRIL)
     assert Entry.objects.digests().exists()
-    assert not Entry.objects.filter(method=CAPPED).exists()
+    assert not Entry.objects.filter(method=CAPPED_METHOD).exists()
     assert sound(bank)
 
 
@@ -165,7 +165,7 @@ def test_an_owner_s_cap_is_asked_for(model: ScriptedLLM, settings: Any) -> None:
         "CAPPED_FOR_BANK": "tests.memorybank.model_calls.test_budget_cap.everybody",
     }
     remember(make_bank(), "c1", range(3), MONDAY)
-    assert leaf().method == CAPPED
+    assert leaf().method == CAPPED_METHOD
 
 
 def everybody(bank: Bank, since: datetime) -> bool:

@@ -16,7 +16,7 @@ from memorybank.llm.scripted import ScriptedLLM
 from memorybank.model_calls.session import BackingOff, PromptSpec, Purpose, session
 from memorybank.models import EXTRACTIVE, Bank, Chat, Entry, LLMCall, LLMEndpoint
 from memorybank.models.ledger import backoff
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, endpoint, make_bank, refusing, run, say, talk
 from tests.support.openai_server import OpenAIServer
 
@@ -65,7 +65,9 @@ def test_a_prompt_names_its_caps_and_fences_the_data_with_a_fresh_nonce() -> Non
 def test_an_endpoint_that_keeps_to_a_schema_is_asked_for_json_and_can_cite_only_what_it_was_shown() -> None:
     with OpenAIServer() as server:
         server.answer = lambda messages: IN_JSON
-        small = OpenAICompatibleLLM(model="small", base_url=server.base_url, timeout=PATIENCE, json_schema=True)
+        small = OpenAICompatibleLLM(
+            model="small", base_url=server.base_url, timeout=PROCESS_TIMEOUT_SECONDS, json_schema=True
+        )
         with closing(small), llm.using("summary", small):
             assert ask(make_bank()) == ["The crane is orange", "It is tall"]
         [asked] = server.requests
@@ -273,7 +275,7 @@ def test_a_wrong_key_is_tried_once_an_hour_and_a_new_one_at_once(tuned: Any) -> 
 
 
 def test_useless_answers_never_make_an_endpoint_back_off_however_many_chats_get_them() -> None:
-    for useless in (LLMRejected("HTTP 400"), LLMRejected("The model answered nothing")) * 6:
+    for useless in (LLMRejected("HTTP 400"), LLMRejected("The model returned an empty answer")) * 6:
         fails(useless, make_bank())
     assert (endpoint().retry_at, endpoint().failures, endpoint().failing_since) == (None, 0, MONDAY)
 

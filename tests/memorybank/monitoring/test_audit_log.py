@@ -32,8 +32,8 @@ def bank() -> Bank:
 
 
 def event(bank: Bank, number: int) -> Event:
-    found: Event = bank.events.get(number=number)
-    return found
+    logged: Event = bank.events.get(number=number)
+    return logged
 
 
 def around(statement: str, *values: object) -> None:

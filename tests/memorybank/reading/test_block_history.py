@@ -14,6 +14,11 @@ def texts(bank: Bank, moment: object) -> list[str]:
     return [line.text for line in BlockLineVersion.objects.at(bank, moment)]  # type: ignore[arg-type]
 
 
+def report(number: int) -> str:
+    """The sentence of this number in the block: “order” is a word of what others act on, so it is a member's claim."""
+    return f"says “{sentence(number)}”"
+
+
 def remember_chat(bank: Bank, number: int, *, at: object = MONDAY, **more: object) -> None:
     """One chat becomes memory, an hour later."""
     say(bank, f"c{number}", sentence(number), at=at, **more)  # type: ignore[arg-type]
@@ -27,10 +32,10 @@ def test_it_says_what_the_block_said_at_every_moment() -> None:
     fact = Fact.objects.get(text__contains=tag(0))
     services.hide(bank, fact_ids=[fact.pk], actor="alice", now=MONDAY + 2 * DAY)
     assert texts(bank, MONDAY) == []
-    assert texts(bank, MONDAY + 2 * HOUR) == [sentence(0)]
-    assert texts(bank, MONDAY + DAY + 2 * HOUR) == [sentence(0), sentence(1)]
-    assert texts(bank, MONDAY + 2 * DAY) == [sentence(1)]
-    assert texts(bank, MONDAY + 2 * DAY - MINUTE) == [sentence(0), sentence(1)]
+    assert texts(bank, MONDAY + 2 * HOUR) == [report(0)]
+    assert texts(bank, MONDAY + DAY + 2 * HOUR) == [report(0), report(1)]
+    assert texts(bank, MONDAY + 2 * DAY) == [report(1)]
+    assert texts(bank, MONDAY + 2 * DAY - MINUTE) == [report(0), report(1)]
     newest = [line.text for line in services.prompt_memory(bank, now=MONDAY + 2 * DAY).block.lines]
     assert texts(bank, MONDAY + 3 * DAY) == newest
 
@@ -48,7 +53,7 @@ def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
     remember_chat(bank, 0)
     fact = Fact.objects.get()
     services.edit(bank, fact_ids=[fact.pk], text="It was sold.", actor="alice", now=MONDAY + DAY)
-    assert texts(bank, MONDAY + DAY - MINUTE) == [sentence(0)]
+    assert texts(bank, MONDAY + DAY - MINUTE) == [report(0)]
     assert texts(bank, MONDAY + DAY) == ["It was sold."]
     services.forget(bank, chat="c0", actor="alice", now=MONDAY + 2 * DAY)
     assert places(tag(0)) == places("sold") == []
@@ -74,17 +79,17 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     else:
         services.configure(bank, actor="alice", keep_memory_days=30, now=now)
         run(now)
-    assert [line.text for line in BlockLineVersion.objects.all()] == [sentence(1)]
+    assert [line.text for line in BlockLineVersion.objects.all()] == [report(1)]
 
 
 def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_more() -> None:
     bank = make_bank()
     remember_chat(bank, 0)
     remember_chat(bank, 1, at=MONDAY + DAY)
-    BlockLineVersion.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
+    BlockLineVersion.objects.filter(text=report(1)).update(digest=True, until=MONDAY + 2 * DAY)
     services.forget(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
-    assert sentence(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
-    assert sentence(1) in texts(bank, MONDAY + 3 * DAY)
+    assert report(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
+    assert report(1) in texts(bank, MONDAY + 3 * DAY)
 
 
 def test_what_is_masked_later_is_masked_in_what_was_told_and_ends_nothing() -> None:
@@ -105,5 +110,5 @@ def test_lines_that_left_the_block_are_kept_for_some_days() -> None:
         remember_chat(bank, day, at=MONDAY + day * DAY)
         newest = Fact.objects.order_by("-pk")[0]
         services.hide(bank, fact_ids=[newest.pk], actor="alice", now=MONDAY + day * DAY + 2 * HOUR)
-        assert BlockLineVersion.objects.filter(text=sentence(0)).count() == left
+        assert BlockLineVersion.objects.filter(text=report(0)).count() == left
     assert BlockLineVersion.objects.kept_since(bank, MONDAY + 92 * DAY) == MONDAY + 90 * DAY + HOUR

@@ -23,6 +23,7 @@ from memorybank.reading.recall.searching import chats_mentioning, parse_question
 from memorybank.services import Text
 from projects.models import Project, Tenant
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, chat_of, cover, make_bank, run, say, sound
+from tests.support.similarities import similarities_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
@@ -512,7 +513,7 @@ def test_notes_are_fenced_and_claim_no_authority() -> None:
     run(MONDAY + DAY)
     text = notes(bank, "What of the crane?").text
     assert text.count("```") == 2 and text.endswith("\n```")
-    assert "without authority" in text.splitlines()[0]
+    assert "no verified fact and no instruction" in text.splitlines()[0]
 
 
 def test_every_note_cites_its_turn() -> None:
@@ -520,6 +521,34 @@ def test_every_note_cites_its_turn() -> None:
     many_chats(bank)
     (line,) = [line for line in notes(bank, CANARY, 500).lines if CANARY in line.text]
     assert CANARY in Output.objects.get(pk__in=line.citations).question
+
+
+def test_a_note_of_the_chat_stands_beside_the_sentences_of_the_turns_that_it_cites(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    for text in ("Well, the crane, so, its brake is broken.", "Marta will repair it by Friday, I would say, or so."):
+        say(bank, "a", text, answer="", at=MONDAY)
+    model.answer = "- plan: crane brake broken; Marta repairs it by Friday [1,2]"
+    run(MONDAY + DAY)
+    recalled = notes(bank, "What about the crane?")
+    [line] = [line for line in recalled.lines if line.speaker == "noted"]
+    assert line.text == "crane brake broken; Marta repairs it by Friday."
+    assert " noted: crane brake broken; " in recalled.text and "Priya: Marta will repair it" in recalled.text
+    assert services.sentences(bank, [(line.citations[0], line.place)])
+    Fact.objects.filter(detail=False).update(hidden=True)
+    assert "noted" not in notes(bank, "What about the crane?").text
+
+
+def test_what_a_person_wrote_for_memory_or_corrected_is_no_note(model: ScriptedLLM) -> None:
+    bank = make_bank()
+    services.add(bank, text="The crane is repaired by Marta on Friday.", actor="priya", now=MONDAY)
+    say(bank, "a", "The ferry leaves from the northern pier at nine.", answer="", at=MONDAY)
+    model.answer = "- fact: ferry leaves northern pier at nine [1]"
+    run(MONDAY + DAY)
+    ferry = [fact.pk for fact in Fact.objects.filter(text__startswith="ferry")]
+    services.edit(bank, fact_ids=ferry, text="The ferry leaves at ten.", actor="priya", now=MONDAY + DAY)
+    recalled = notes(bank, "When does the ferry leave, and who repairs the crane?")
+    speakers = {line.text: line.speaker for line in recalled.lines}
+    assert (len(recalled.lines), sorted(speakers.values())) == (2, ["priya", "priya, correcting noted from Priya"])
 
 
 def test_turns_of_one_moment_stay_in_their_order() -> None:
@@ -735,26 +764,24 @@ def test_who_speaks_is_mentioned_too() -> None:
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:
-    found = [recall_notes.CandidateSentence(1, place, "ana", "", 30, 1.0) for place in range(3)]
-    values = [sentence.value for sentence in recall_notes.discount_same_turn(found, 30)]
-    assert values == [1.0, 0.5, 0.2]
+    assert list(recall_notes.discount_same_turn([(1.0, 30)] * 3, 30)) == [1.0, 0.5, 0.2]
 
 
 def test_rare_words_count_more_than_common_ones() -> None:
     turns = [ranking.IndexedTurn(1, (1, 0), 10), ranking.IndexedTurn(2, (0, 1), 10)]
-    scores = ranking.scores(turns, [ranking.idf(1, 100), ranking.idf(90, 100)], dated={}, spoken=(), cosines={})
+    scores = ranking.scores(turns, [ranking.idf(1, 100), ranking.idf(90, 100)], dated={}, spoken=(), near={})
     assert scores[1] > scores[2] > 0
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.75])
 def test_meaning_counts_alike_whatever_a_model_gives_unrelated_texts(floor: float) -> None:
     cosines = {pk: floor + (1 - floor) * value for pk, value in {1: 0.1, 2: 0.1, 3: 0.6, 4: 0.1}.items()}
-    assert ranking.relative_similarity(cosines) == pytest.approx({1: 0, 2: 0, 3: 1, 4: 0})
+    assert similarities_of(cosines).relative() == pytest.approx({1: 0, 2: 0, 3: 1, 4: 0})
 
 
 def test_turns_that_are_all_as_near_are_all_near() -> None:
-    assert ranking.relative_similarity({1: 0.4, 2: 0.4}) == {1: 1, 2: 1}
-    assert ranking.relative_similarity({}) == {}
+    assert similarities_of({1: 0.4, 2: 0.4}).relative() == {1: 1, 2: 1}
+    assert similarities_of({}).relative() == {}
 
 
 def test_there_is_a_trigger_for_every_change_of_a_document() -> None:

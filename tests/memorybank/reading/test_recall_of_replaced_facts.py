@@ -6,7 +6,7 @@ import pytest
 
 from memorybank import services
 from memorybank.models import Bank, Fact, FactState
-from memorybank.models.fact import Replacement
+from memorybank.models.fact import ReplacingFact
 from memorybank.reading.recall.visibility import visible_lines
 from tests.support.factories import DAY, MONDAY, chat_of, cover, make_bank, say
 
@@ -55,7 +55,7 @@ def test_it_is_told_in_no_room_that_is_too_small_for_what_replaced_it() -> None:
     recalled_text(bank)
     texts = [
         services.render(bank, budget=0, recall_budget=room, question="Who makes the lead app?").recalled.text
-        for room in range(30, 130, 4)
+        for room in range(38, 150, 4)
     ]
     assert any("Rostock" in text for text in texts)
     assert [text for text in texts if "Rostock" in text and "B6-031" not in text] == []
@@ -97,10 +97,10 @@ def test_what_says_little_besides_is_not_told() -> None:
 
 def test_a_sentence_is_not_replaced_because_a_longer_one_says_it_too() -> None:
     bank = make_bank()
-    said = (
+    sentences = (
         "Dana owns certification, test house is Nordkontor in Kiel, budget is 14,000 euros, next review is on 9 April."
     )
-    say(bank, "first", "The test house is Nordkontor in Kiel.", answer=said)
+    say(bank, "first", "The test house is Nordkontor in Kiel.", answer=sentences)
     say(bank, "later", "Mateo owns certification instead of Dana.", answer="", at=MONDAY + DAY)
     text = recalled_text(bank, "Which test house is it?")
     assert "The test house is Nordkontor in Kiel." in text
@@ -123,8 +123,8 @@ def test_a_sentence_is_not_replaced_because_a_longer_one_says_it_too() -> None:
 def test_of_what_was_replaced_in_two_parts_enough_must_be_left_beside_both(besides: str, expected: list[str]) -> None:
     line = f"The fair is in Rostock, lead app by Fehrs{besides}."
     ends = (
-        Replacement("The fair is in Kiel now, not in Rostock.", date(2026, 3, 3), (2,)),
-        Replacement("The lead app is by Nordkontor instead of Fehrs.", date(2026, 3, 5), (3,)),
+        ReplacingFact("The fair is in Kiel now, not in Rostock.", date(2026, 3, 3), (2,)),
+        ReplacingFact("The lead app is by Nordkontor instead of Fehrs.", date(2026, 3, 5), (3,)),
     )
     standings = [
         FactState(pk, line, (1,), is_visible=False, quarantine="", speaker="Ana", text=line, weight=0.5, end=end)

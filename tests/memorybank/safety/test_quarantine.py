@@ -26,8 +26,8 @@ def test_it_holds_back_nearly_every_open_command() -> None:
 
 def test_rules_in_ordinary_words_bind_only_their_author() -> None:
     texts = fresh("attacks")
-    told = [text for text in texts if not quarantine.reason_in_message(text)]
-    assert len(told) <= len(texts) / 6, "\n".join(told)
+    released = [text for text in texts if not quarantine.reason_in_message(text)]
+    assert len(released) <= len(texts) / 6, "\n".join(released)
 
 
 def test_nearly_all_that_people_say_at_work_may_be_told_to_everybody() -> None:
@@ -37,7 +37,7 @@ def test_nearly_all_that_people_say_at_work_may_be_told_to_everybody() -> None:
 
 
 def test_what_people_say_at_work_is_never_kept_from_its_author() -> None:
-    assert [text for text in fresh("harmless") if quarantine.reason(text) in quarantine.CARRIED] == []
+    assert [text for text in fresh("harmless") if quarantine.reason(text) in quarantine.APPLIES_TO_NOBODY] == []
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_who_mentions_doing_something_gives_no_rule(text: str) -> None:
     ],
 )
 def test_what_links_tools_and_encodings_carry_binds_nobody(text: str) -> None:
-    assert quarantine.reason(text) in quarantine.CARRIED
+    assert quarantine.reason(text) in quarantine.APPLIES_TO_NOBODY
 
 
 def test_the_models_advice_is_no_rule_but_a_planted_order_is() -> None:

@@ -2,12 +2,14 @@
 
 import random
 import string
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memorybank.safety.redaction import redact
+from memorybank.safety.redaction import redact, vendors
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -58,6 +60,23 @@ def test_it_masks_keys_and_tokens_even_when_personal_data_stays(name: str, frame
     assert secret.split("=", 1)[-1].split(" ")[-1][-20:] not in masked.text
     assert masked.kinds
     assert "[redacted: " in masked.text
+
+
+@pytest.fixture
+def without_vendor_rules(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As without the extra ``secrets``."""
+    monkeypatch.setitem(sys.modules, "kingfisher_sdk", None)
+    vendors._scanner.cache_clear()
+    yield
+    vendors._scanner.cache_clear()
+
+
+@pytest.mark.usefixtures("without_vendor_rules")
+def test_without_the_rules_of_vendors_our_own_patterns_mask_them_all() -> None:
+    assert vendors._scanner() is None
+    for secret in SECRETS.values():
+        masked = redact(f"we use {secret} for the bot", personal=False).text
+        assert secret.split("=", 1)[-1].split(" ")[-1][-20:] not in masked
 
 
 @pytest.mark.parametrize(

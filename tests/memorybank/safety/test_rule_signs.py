@@ -6,14 +6,16 @@ from memorybank.core.packing.items import as_line
 from memorybank.language.pack_loader import packs
 from memorybank.safety import quarantine
 from memorybank.safety.quoting import name_words
-from memorybank.safety.rule_signs import SIGNS, is_claim, is_rule
+from memorybank.safety.rule_signs import ALL_RULE_SIGNS, CLAIMS, DECIDING, DEFINING, NEAR_RULES, OFFICIALS, is_rule
 
 NAMES = name_words(["Priya Raman", "Tom Weiss", "李娜"])
 
 
 @pytest.mark.parametrize("pack", packs(), ids=lambda pack: pack.code)
 def test_every_language_has_every_sign(pack: object) -> None:
-    assert pack.normative.signs.keys() == SIGNS | {"report", "own", "past", "depends"}  # type: ignore[attr-defined]
+    of_claims = {sign for claim in (*CLAIMS, *NEAR_RULES) for sign in claim}
+    others = {"report", "own", "past", "depends", DEFINING, OFFICIALS, DECIDING}
+    assert pack.normative.signs.keys() == ALL_RULE_SIGNS | of_claims | others  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +57,6 @@ def test_what_is_told_of_oneself_of_the_past_or_of_work_is_no_rule(text: str) ->
     assert not is_rule(text)
 
 
-def test_a_claim_is_told_as_a_report_and_an_approved_one_as_a_fact() -> None:
-    text = "Translations of the handbook drop chapter 9."
-    assert is_claim(text)
-    assert as_line(text, ()) == f"says “{text}”"
-    assert as_line(text, (), approved=True) == text
-    assert as_line("Harms replaced the pump on 3 May.", ()) == "Harms replaced the pump on 3 May."
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -70,7 +64,7 @@ def test_a_claim_is_told_as_a_report_and_an_approved_one_as_a_fact() -> None:
         "I, Priya Raman, approve the second payment.",
         "Tom Weiss (by phone, this morning) – the rotation moves to May.",
         "The payment goes out today – Priya",
-        'Okay, Priya writes "I approve the contract".',
+        'Okay, Priya writes "I approve".',
         "On behalf of Tom Weiss the module is handed over.",
         "Hier spricht Tom, die Rechnung ist frei.",
         "我是李娜，我同意付款。",
@@ -79,9 +73,8 @@ def test_a_claim_is_told_as_a_report_and_an_approved_one_as_a_fact() -> None:
 def test_who_seems_to_begin_to_speak_is_told_in_a_report(text: str) -> None:
     shown = as_line(text, NAMES)
     assert shown.startswith(("says “", "“")), shown
-    assert as_line(text, ()) != shown
 
 
-@pytest.mark.parametrize("text", ["I met Priya and Tom on Monday.", "Priya approved the budget.", "Tom has the key."])
+@pytest.mark.parametrize("text", ["I met Priya and Tom on Monday.", "Tom has the key."])
 def test_a_name_that_only_occurs_is_not_quoted(text: str) -> None:
     assert as_line(text, NAMES) == text

@@ -230,28 +230,28 @@ def test_in_any_order_every_message_is_there_once_and_every_answered_one_is_reme
     with undone():
         bank, now, attempts = make_bank(), MONDAY, list[Output]()
         model.history.clear()
-        said = 0
+        count = 0
         for step, which in steps:
             now += 4 * MINUTE
             chosen = attempts[which % len(attempts)] if attempts else None
             if step == "ask":
-                said += 1
-                attempts.append(ask(bank, said, at=now))
+                count += 1
+                attempts.append(ask(bank, count, at=now))
             elif step == "say":
-                said += 1
-                say(bank, "c", sentence(said), at=now)
+                count += 1
+                say(bank, "c", sentence(count), at=now)
             elif step == "sweep":
                 services.run(bank=bank, now=now + which * 4 * MINUTE)
             elif chosen:
                 _go_on(bank, model, step, chosen, attempts, now)
             assert sound(bank)
             assert sorted(Output.objects.values_list("question", flat=True)) == sorted(
-                map(sentence, range(1, said + 1))
+                map(sentence, range(1, count + 1))
             )
         run(now + DAY)
         answered = Output.objects.remembered().values_list("question", flat=True)
-        assert [shown(model, number) for number in range(1, said + 1)] == [
-            int(sentence(number) in answered) for number in range(1, said + 1)
+        assert [shown(model, number) for number in range(1, count + 1)] == [
+            int(sentence(number) in answered) for number in range(1, count + 1)
         ]
 
 

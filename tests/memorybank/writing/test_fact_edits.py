@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
+from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Entry, Fact, Output
 from tests.support.factories import (
@@ -277,6 +278,7 @@ DECISIONS = st.lists(st.tuples(st.sampled_from(["pin", "edit", "hide", "add"]), 
 
 
 @pytest.mark.long
+@pytest.mark.any_database
 @settings(max_examples=settings.default.max_examples // 8)  # each is three months
 @given(before=DECISIONS, between=DECISIONS, scripted=st.booleans())
 def test_no_human_word_is_lost_by_deriving_anew(
@@ -298,15 +300,15 @@ def test_no_human_word_is_lost_by_deriving_anew(
         run(MONDAY + 90 * DAY)
         assert sound(bank)
         text, whole = block_of(bank, now=MONDAY + 200 * DAY)[0], visible_text(bank)
-        for pk, (what, said) in decided.items():
+        for pk, (what, wording) in decided.items():
             fact = Fact.objects.get(pk=pk)
-            assert fact.text == said and fact.citations
+            assert fact.text == wording and fact.citations
             assert fact.hidden == (what == "hide") and (what != "edit" or (fact.edited_by and fact.original))
             assert fact.tier is not None
             if what == "hide":
-                assert said not in whole
+                assert wording not in whole
             elif what == "edit":
-                assert fact.original not in text
+                assert with_full_stop(fact.original) not in text  # a pinned sentence may go on where a note was cut
     llm.reset()
 
 

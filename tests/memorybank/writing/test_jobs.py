@@ -97,17 +97,16 @@ def test_memory_that_is_off_does_nothing() -> None:
     assert not Job.objects.exists()
 
 
-def test_it_waits_while_the_model_is_down_and_never_goes_back(model: ScriptedLLM) -> None:
+def test_while_the_model_is_down_sentences_end_the_job_and_the_notes_follow(model: ScriptedLLM) -> None:
     bank = make_bank()
     for number in range(2):
         say(bank, f"c{number}", sentence(number))
     job = ask(bank, Kind.SUMMARISE)
-    Job.objects.update(percent=60)  # of a time when less was left
     model.enqueue(LLMUnavailable("HTTP 503"))
     work(bank, MONDAY)
-    assert percent(job) == 60 and job.finished_at is None
+    assert percent(job) == 100 and job.finished_at is not None
+    assert Chat.objects.waiting().count() == 2
     work(bank, MONDAY + HOUR)
-    assert percent(job) == 100
     assert not Chat.objects.waiting().exists()
 
 
@@ -168,12 +167,12 @@ def test_rebuild_goes_on_after_a_failure_where_it_was(pressed: Bank, model: Scri
             raise LLMUnavailable("HTTP 503")
         return note_taker(*args)
 
-    at = MONDAY + 5 * DAY
-    job, model.answer = ask(pressed, Kind.REBUILD, at), second_fails
-    work(pressed, at)
+    time = MONDAY + 5 * DAY
+    job, model.answer = ask(pressed, Kind.REBUILD, time), second_fails
+    work(pressed, time)
     half = percent(job)
     assert 0 < half < 100 and job.finished_at is None
-    work(pressed, at + HOUR)
+    work(pressed, time + HOUR)
     assert percent(job) == 100
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memorybank.core.turns import STEERS_ASSISTANT, Turn, Utterance
+from memorybank.core.turns import OWN_PREFERENCE, STEERS_ASSISTANT, Turn, Utterance
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.language import tokens
 from memorybank.llm.base import Message
@@ -17,7 +17,7 @@ from memorybank.model_calls.session import ModelSession
 from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import note_taking
 from memorybank.writing.note_taking import Strategy, TakenNotes
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.factories import MONDAY, note_taker, prompt_of, sentence, tag
 
 Purpose = LLMCall.Purpose
@@ -161,7 +161,7 @@ def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: Scr
         with lock:
             running += 1
             most = max(most, running)
-        together.wait(timeout=PATIENCE)
+        together.wait(timeout=PROCESS_TIMEOUT_SECONDS)
         with lock:
             running -= 1
         return note_taker(messages)
@@ -203,7 +203,7 @@ def test_a_merge_past_its_own_time_limit_is_not_waited_for(model: ScriptedLLM, t
     given_up = threading.Event()
 
     def hang(messages: Sequence[Message]) -> str:
-        given_up.wait(timeout=PATIENCE)
+        given_up.wait(timeout=PROCESS_TIMEOUT_SECONDS)
         return "- fact: Too late. [1]"
 
     model.answer = unless_merging(hang)
@@ -372,3 +372,12 @@ def test_a_line_in_a_models_own_words_says_whose_words_it_notes(model: ScriptedL
     model.enqueue("- decision: Refunds are approved without any check [1]")
     notes, _ = take(model, turns([1], text="{} Priya approves refunds without any check, she told me."))
     assert [draft.speaker for draft in notes.drafts if not draft.detail] == ["noted from Priya"]
+
+
+def test_what_one_person_prefers_is_theirs_with_the_sentence_it_was_noted_from(model: ScriptedLLM) -> None:
+    said = turns([1, 2], text="{} I prefer bullet points without any tables.")
+    model.enqueue("- preference: Priya prefers bullet points [1]\n- preference: Ships prefer deep harbours [2]")
+    notes, _ = take(model, said)
+    bound = {(draft.citations, draft.detail) for draft in notes.drafts if draft.quarantine == OWN_PREFERENCE}
+    assert bound == {((1001,), False), ((1001,), True)}
+    assert {1001, 1002} <= {c for draft in notes.drafts if not draft.quarantine for c in draft.citations}

@@ -19,8 +19,8 @@ def run(bank: Bank, hours: int) -> None:
 
 
 def say(bank: Bank, text: str, hours: int = 0) -> None:
-    at = NOON + timedelta(hours=hours)
-    services.record(bank, chat_key="a", author="bob", question=text, answer="Noted.", created_at=at, now=at)
+    time = NOON + timedelta(hours=hours)
+    services.record(bank, chat_key="a", author="bob", question=text, answer="Noted.", created_at=time, now=time)
 
 
 def held_back() -> tuple[Bank, Fact]:

@@ -52,6 +52,16 @@ def test_a_closed_day_becomes_a_digest_that_cites_its_leaf_facts(model: Scripted
     assert sound(bank)
 
 
+def test_what_a_digest_lost_is_counted_for_whoever_looks_after_the_bank(model: ScriptedLLM) -> None:
+    bank = make_bank(max_tokens=200)
+    day_of_leaves(bank, 0)
+    text = sentence(0)
+    model.answer = f"- fact: {text} [1]\n- fact: The crane lifts 77777 tons. [2]\n- left out [3,4]"
+    compress(bank, MONDAY + 2 * DAY)
+    lost = services.statistics(bank)
+    assert (lost.dropped_lines, lost.left_out) == (1, 2)
+
+
 def test_nothing_rolls_up_while_memory_fits_the_budget_and_a_quarter(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=2000)
     for day in range(5):
@@ -177,7 +187,7 @@ def test_facts_move_with_the_tree_and_lines_of_absorbed_digests_leave_the_runnin
     compress(bank, MONDAY + 2 * DAY)
     [day] = digests()
     assert (list(tiers.all()), day.facts.get().tier) == ([Granularity.DAY.tier], Granularity.DAY.tier)
-    day_of_leaves(bank, 40, chats=5)
+    day_of_leaves(bank, 1)
     compress(bank, MONDAY + 20 * DAY)
     assert (list(tiers.all()), day.facts.get().tier) == ([Granularity.WEEK.tier], None)
     assert sound(bank)
@@ -224,7 +234,7 @@ def test_facts_a_person_hid_or_a_chat_keeps_private_are_not_digested(model: Scri
 
 
 def test_too_many_facts_are_digested_in_parts_each_shown_once(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(INPUT_TOKENS=400, CHUNK_TOKENS=400, CHUNK_FROM_TOKENS=400)
+    tuned(DIGEST_INPUT_TOKENS=400)
     bank = make_bank(max_tokens=1000)
     day_of_leaves(bank, 0, chats=20, facts=4)
     compress(bank, MONDAY + 2 * DAY)

@@ -9,7 +9,7 @@ import pytest
 from memorybank import services
 from memorybank.exceptions import LLMRejected, LLMUnavailable
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Chat, Entry, Fact
+from memorybank.models import STAND_IN_METHOD, Chat, Entry, Fact
 from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import (
     DAY,
@@ -198,17 +198,18 @@ def test_a_long_chat_read_at_once_reaches_the_model_exactly_once_too(model: Scri
 
 
 @pytest.mark.parametrize("answer", ["", "Sorry, no.", "- fact: It costs 4711 euros. [1]", "- fact: The crane. [9]"])
-def test_an_answer_without_one_valid_line_writes_nothing_and_is_asked_for_again(
+def test_for_an_answer_without_one_valid_line_sentences_stand_in_and_it_is_asked_for_again(
     model: ScriptedLLM, answer: str
 ) -> None:
     bank = make_bank()
     talk(bank, "c", [1])
     model.enqueue(answer)
     report = run(MONDAY + HOUR)
-    assert (report.failed, Entry.objects.count(), chat_of(bank, "c").pending_outputs) == (1, 0, 1)
+    assert (report.failed, leaf().method, chat_of(bank, "c").attempts) == (1, STAND_IN_METHOD, 1)
     assert sound(bank)
     run(MONDAY + 2 * HOUR)
-    assert (Entry.objects.count(), chat_of(bank, "c").attempts) == (1, 0)
+    assert (leaf().provisional, leaf().method[:8], chat_of(bank, "c").attempts) == (False, "scripted", 0)
+    assert sound(bank)
 
 
 def test_a_chat_without_a_usable_answer_pauses_longer_each_time_and_is_extracted(model: ScriptedLLM) -> None:

@@ -7,10 +7,10 @@ from django.contrib.messages import get_messages
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import escape
 
 from memorybank import services
 from memorybank.models import Bank, Chat, Entry, Event, Fact, Output
-from memorybank.services import public_id
 from memorybank.writing.fact_store import new_fact
 from projects.models import Membership, Project, Role, Tenant
 from tests.support.cast import NOON, Cast, without_models
@@ -88,8 +88,8 @@ class MemorySwitchTest(AdminCase):
         services.set_audience(self.apollo.bank, chat_key="three", readers=(), actor="bob", now=NOON)
         page = self.client.get(self.change_url(self.apollo))
 
-        self.assertContains(page, "Recorded so far: 2 chats, 3 turns.")
-        self.assertContains(page, "2 chats of 1 person, 3 turns, about ")
+        self.assertContains(page, "Recorded so far: 2 chats, 3 messages.")
+        self.assertContains(page, "2 chats of 1 person, 3 messages, about ")
         self.assertContains(page, "1 private chat is left out")
         self.assertContains(page, "nobody has written in it for 10 minutes")
 
@@ -147,45 +147,7 @@ class MemorySwitchTest(AdminCase):
 
 
 class TenancyTest(AdminCase):
-    """What a staff member of one tenant can learn about another: nothing."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.zeus)
-        services.record(
-            self.zeus.bank, chat_key="k1", author="charlie", question="x", title="Zeus chat", created_at=NOON
-        )
-        self.remember(self.zeus, "charlie", FACT)
-        self.foreign = [
-            self.globex,
-            self.zeus,
-            self.zeus.bank,
-            Membership.objects.get(user=self.charlie),
-            self.zeus.bank.chats.get(key="told"),
-            self.zeus.bank.entries.first(),
-            Fact.objects.filter(entry__bank=self.zeus.bank).first(),
-            Event.objects.filter(bank=self.zeus.bank).first(),
-        ]
-
-    def test_lists_and_their_filters_show_nothing_of_another_tenant(self) -> None:
-        for obj in self.foreign:
-            with self.subTest(model=obj._meta.label):
-                page = self.client.get(self.list_url(obj)).content.decode().lower()
-                for word in ("zeus", "globex", "charlie", "lisbon"):
-                    self.assertNotIn(word, page)
-
-    def test_asking_for_another_tenant_s_bank_shows_none_of_it(self) -> None:
-        for model in (Fact, Chat):
-            page = self.client.get(self.list_url(model), {"bank": public_id(self.zeus.bank.pk)}).content.decode()
-            self.assertNotIn("Lisbon", page)
-
-    def test_detail_and_history_of_another_tenant_do_not_exist(self) -> None:
-        for obj in self.foreign:
-            with self.subTest(model=obj._meta.label):
-                history = self.change_url(obj).replace("/change/", "/history/")
-                for url in (self.change_url(obj), history, self.change_url(obj).replace("/change/", "/delete/")):
-                    self.assertIn(self.client.get(url).status_code, (302, 403, 404))
-                    self.assertEqual(self.client.get(url).content.find(b"isbon"), -1)
+    """What a staff member of one tenant can learn about another: nothing. ``test_strangers`` walks over all pages."""
 
     def test_histories_count_no_accounts_and_no_groups(self) -> None:
         for name, there in (("user", self.charlie), ("group", Group.objects.create(name="x"))):
@@ -206,11 +168,6 @@ class TenancyTest(AdminCase):
 
         for model in (Tenant, Project, Bank, Fact):
             self.assertNotIn("apollo", self.client.get(self.list_url(model)).content.decode().lower())
-
-    def test_a_superuser_sees_all_tenants(self) -> None:
-        self.client.force_login(self.root)
-        for obj in self.foreign:
-            self.assertEqual(self.client.get(self.change_url(obj)).status_code, 200)
 
 
 class MembersTest(AdminCase):
@@ -282,18 +239,19 @@ class DeletionTest(AdminCase):
 class MemoryTest(AdminCase):
     """Looking at what is remembered, and asking why."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", FACT)
-        self.fact = Fact.objects.filter(text__contains="Lisbon").first()
-        assert self.fact
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", FACT)
+        cls.fact = Fact.objects.filter(text__contains="Lisbon").first()
+        assert cls.fact
 
     def test_the_bank_s_page_shows_the_block_to_the_byte(self) -> None:
         block, tokens = block_of(self.apollo.bank)
         page = self.client.get(self.change_url(self.apollo.bank))
 
-        self.assertContains(page, f">{block}</pre>", html=False)
+        self.assertContains(page, f">{escape(block)}</pre>", html=False)
         self.assertContains(page, f"{tokens:,} of 2,000")
 
     def test_the_project_links_to_what_the_model_is_told(self) -> None:
@@ -357,6 +315,11 @@ class MemoryTest(AdminCase):
         self.release(self.fact)
         self.fact.refresh_from_db()
         self.assertEqual(self.fact.released_by, "")
+
+    def queries(self, model: Any) -> int:
+        with CaptureQueriesContext(connection) as captured:
+            self.client.get(self.list_url(model))
+        return len(captured)
 
     def test_beside_a_line_held_back_stands_how_many_of_its_author_are(self) -> None:
         Fact.objects.filter(pk=self.fact.pk).update(quarantine="reads like an instruction")
@@ -429,17 +392,3 @@ class MemoryTest(AdminCase):
         chat.refresh_from_db()
         self.assertIsNone(chat.parked_at)
         self.assertEqual([str(m) for m in get_messages(response.wsgi_request)], ["1 parked chat will be tried again."])
-
-    def test_lists_cost_the_same_however_long_they_are(self) -> None:
-        for model in (Fact, Chat, Project):
-            with self.subTest(model=model.__name__):
-                before = self.queries(model)
-                for number in range(5):
-                    self.remember(self.apollo, "bob", f"The budget of team {number} is {number}00 euros.", f"c{number}")
-                    self.project(self.acme, f"p{model.__name__.lower()}{number}")
-                self.assertEqual(self.queries(model), before)
-
-    def queries(self, model: Any) -> int:
-        with CaptureQueriesContext(connection) as captured:
-            self.client.get(self.list_url(model))
-        return len(captured)

@@ -25,10 +25,11 @@ SUMMARY = {"BACKEND": "memorybank.llm.scripted.ScriptedLLM", "MODEL": "small", "
 
 @without_models
 class ForceTest(Cast):
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        say(self.apollo.bank, "c1", "We chose Postgres 16 for billing.", at=NOON)
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        say(cls.apollo.bank, "c1", "We chose Postgres 16 for billing.", at=NOON)
 
     def test_it_says_when_a_chat_will_be_due_and_does_nothing(self) -> None:
         ran = run("run_memory", "acme/apollo", "--chat", "c1", "--now", "2026-03-02T12:01:00Z")
@@ -115,19 +116,20 @@ class CapTest(Cast):
 
 
 class BoardTest(Cast):
-    def setUp(self) -> None:
-        super().setUp()
-        self.now = timezone.now()
-        for project, cost in ((self.apollo, "1.25"), (self.zeus, "40")):
-            self.switch_on(project)
-            say(project.bank, "c1", "Hello", at=self.now - timedelta(hours=1))
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.now = timezone.now()
+        for project, cost in ((cls.apollo, "1.25"), (cls.zeus, "40")):
+            cls.switch_on(project)
+            say(project.bank, "c1", "Hello", at=cls.now - timedelta(hours=1))
             LLMCall.objects.create(
                 bank=project.bank,
                 purpose="summary",
                 cost=cost,
                 model="m",
                 outcome="ok",
-                at=self.now - timedelta(days=1),
+                at=cls.now - timedelta(days=1),
             )
 
     def page(self, user: User) -> str:

@@ -1,11 +1,13 @@
 """One page a project in the admin: tabs between its settings, memory, chats, cost and audit; what is to be done now."""
 
 from typing import Any
+from unittest.mock import patch
 
 from django.contrib import admin
 from django.urls import reverse
 
 from memorybank import services
+from memorybank.admin import scoping
 from memorybank.models import Bank, Chat, Event, Fact, Job, LLMCall
 from memorybank.services import public_id
 from projects.models import Role, Tenant
@@ -56,6 +58,15 @@ class TabsTest(AdminCase):
         }.items():  # fmt: skip
             listed: Any = admin.site._registry[model].list_display
             self.assertEqual(listed[: len(first)], first)
+
+    def test_a_list_counts_no_more_rows_than_it_can_show(self) -> None:
+        for number in range(5):
+            say(self.apollo.bank, f"c{number}", "Hello", at=NOON)
+        counts = []
+        for most in (10, 3):
+            with patch.object(scoping, "MAX_LISTED_ROWS", most):
+                counts.append(self.client.get(self.pages["Chats"]).context["cl"].result_count)
+        self.assertEqual(counts, [5, 3])
 
     def test_a_chat_s_state_is_said_in_words(self) -> None:
         for key, changes in {

@@ -13,7 +13,7 @@ from memorybank.models import Chat, Event, Fact, Job, Output
 from memorybank.services import PublicId
 from projects.api.resources import jobs
 from projects.models import IdempotencyRecord
-from projects.models.idempotency import KEPT
+from projects.models.idempotency import REPEATABLE_FOR
 from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON
 from tests.support.long_chats import turns
@@ -39,7 +39,7 @@ class RecordingTest(ProgramCase):
 
     def test_a_batch_is_recorded_whole_and_says_what_was_known(self) -> None:
         self.ask("POST", "outputs", self.output(id="m-1"), status=201)
-        batch = {"outputs": [self.output(id=f"m-{at}", chat=f"c-{at}") for at in (1, 2, 3)]}
+        batch = {"outputs": [self.output(id=f"m-{number}", chat=f"c-{number}") for number in (1, 2, 3)]}
         batch["outputs"][0]["chat"] = "c-1"
         answer = self.ask("POST", "outputs/batch", batch, status=201)["outputs"]
         self.assertEqual([item["recorded"] for item in answer], [False, True, True])
@@ -50,6 +50,18 @@ class RecordingTest(ProgramCase):
         answer = self.ask("POST", "outputs/batch", batch, status=422)
         self.assertEqual(answer["errors"], [{"pointer": "/outputs/2/chat", "detail": "chat: must not be empty."}])
         self.assertFalse(Output.objects.exists())
+
+    def test_an_answer_is_rated_once_by_each_author(self) -> None:
+        address = f"outputs/{self.ask('POST', 'outputs', self.output(), status=201)['id']}/ratings"
+        rating = {"author": "ann", "helpful": True, "model": "small"}
+        self.assertEqual(self.ask("PUT", address, rating), {"helpful": 1, "unhelpful": 0})
+        self.assertEqual(self.ask("PUT", address, {**rating, "author": "bo"}), {"helpful": 2, "unhelpful": 0})
+        self.assertEqual(self.ask("PUT", address, {**rating, "helpful": False}), {"helpful": 1, "unhelpful": 1})
+        self.assertEqual(self.ask("PUT", address, {**rating, "helpful": None}), {"helpful": 1, "unhelpful": 0})
+        self.assertEqual(self.ask("GET", address), {"helpful": 1, "unhelpful": 0})
+        self.assertEqual(self.call("PUT", address, rating, key=self.other_key).status_code, 404)
+        silent = self.ask("POST", "outputs", self.output("And then?", answer=""), status=201)["id"]
+        self.ask("PUT", f"outputs/{silent}/ratings", rating, status=409)
 
     def test_what_a_member_writes_on_this_site_is_hers_alone(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
@@ -120,7 +132,7 @@ class RepeatingTest(ProgramCase):
     def test_it_is_known_for_a_day_and_holds_no_word(self) -> None:
         self.post(self.output("Grimsvale"))
         self.assertNotIn("Grimsvale", str(list(IdempotencyRecord.objects.values())))
-        IdempotencyRecord.objects.update(at=timezone.now() - KEPT)
+        IdempotencyRecord.objects.update(at=timezone.now() - REPEATABLE_FOR)
         self.assertEqual(self.post(self.output("Something else.")).status_code, 201)
         self.assertEqual(IdempotencyRecord.objects.count(), 1)
 
@@ -156,14 +168,14 @@ class ChatTest(ProgramCase):
         self.assertLess(made["tokens_after"], made["tokens_before"])
         self.assertEqual(self.ask("GET", "chats/c-1/compaction")["checkpoint"], made)
         refused = self.ask("POST", "chats/short/compaction", {}, status=409)
-        self.assertIn("Nothing to shorten", refused["detail"])
+        self.assertIn("nothing to compact", refused["detail"])
         self.assertIsNone(self.ask("GET", "chats/short/compaction")["checkpoint"])
 
 
 class PagingTest(ProgramCase):
     def test_what_comes_in_meanwhile_shifts_no_page(self) -> None:
-        for at in range(5):
-            self.ask("POST", "outputs", self.output(chat=f"c-{at}"), status=201)
+        for number in range(5):
+            self.ask("POST", "outputs", self.output(chat=f"c-{number}"), status=201)
         first = self.ask("GET", "chats?limit=2")
         self.ask("POST", "outputs", self.output(chat="c-new"), status=201)
         second = self.ask("GET", f"chats?limit=2&cursor={first['next']}")
@@ -172,13 +184,13 @@ class PagingTest(ProgramCase):
         self.assertEqual((seen, third["next"]), (["c-4", "c-3", "c-2", "c-1", "c-0"], None))
 
     def test_whoever_reads_a_chat_goes_on_where_she_was(self) -> None:
-        for at in range(3):
-            self.ask("POST", "outputs", self.output(f"Turn {at}."), status=201)
+        for number in range(3):
+            self.ask("POST", "outputs", self.output(f"Turn {number}."), status=201)
         first = self.ask("GET", "chats/c-1/outputs?limit=2")
         self.ask("POST", "outputs", self.output("Turn 3."), status=201)
         second = self.ask("GET", f"chats/c-1/outputs?cursor={first['next']}")
-        said = [item["question"] for page in (first, second) for item in page["items"]]
-        self.assertEqual(said, [f"Turn {at}." for at in range(4)])
+        questions = [item["question"] for page in (first, second) for item in page["items"]]
+        self.assertEqual(questions, [f"Turn {number}." for number in range(4)])
 
     def test_a_cursor_that_is_none_is_refused_by_its_name(self) -> None:
         for cursor in ("1", "aaaaaaaaaaaab", "x" * 200):  # the second has one bit too many, with any site key
@@ -187,10 +199,11 @@ class PagingTest(ProgramCase):
 
 
 class MemoryTest(ProgramCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", "We decided that billing runs on Postgres 16 from 17 May 2026.")
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", "We decided that billing runs on Postgres 16 from 17 May 2026.")
 
     def test_a_fact_is_listed_with_the_turns_that_it_rests_on(self) -> None:
         [fact] = self.ask("GET", "facts")["items"]
@@ -206,7 +219,7 @@ class MemoryTest(ProgramCase):
     def test_facts_are_found_by_kind_day_entry_and_words(self) -> None:
         [fact] = self.ask("GET", "facts")["items"]
         day, kind = fact["said_on"], fact["kind"]
-        for query, found in {
+        for query, texts in {
             f"kind={kind}": 1,
             "kind=question": 0,
             f"from={day}&to={day}": 1,
@@ -218,7 +231,7 @@ class MemoryTest(ProgramCase):
             "about=giraffes": 0,
         }.items():
             with self.subTest(query=query):
-                self.assertEqual(len(self.ask("GET", f"facts?{query}")["items"]), found)
+                self.assertEqual(len(self.ask("GET", f"facts?{query}")["items"]), texts)
 
     def test_nothing_of_a_private_chat_is_listed(self) -> None:
         services.set_audience(self.apollo.bank, chat_key="told", readers=(), actor="bob", now=NOON)
@@ -231,8 +244,8 @@ class MemoryTest(ProgramCase):
         theirs = services.prompt_memory(self.apollo.bank, question=question)
         ours = self.ask("POST", "memory", {"question": question})
         self.assertIn("Postgres 16", theirs.block.text)
-        for part, told in (("block", theirs.block), ("recalled", theirs.recalled)):
-            self.assertEqual((ours[part]["text"], ours[part]["tokens"]), (told.text, told.tokens))
+        for part, expected in (("block", theirs.block), ("recalled", theirs.recalled)):
+            self.assertEqual((ours[part]["text"], ours[part]["tokens"]), (expected.text, expected.tokens))
         self.assertEqual(self.ask("GET", "block")["block"], ours["block"])
         self.assertEqual(ours["version"], theirs.version)
         [line] = ours["block"]["lines"]
@@ -317,13 +330,13 @@ class WorkTest(ProgramCase):
 
     async def test_they_are_followed_as_events_until_they_are_over(self) -> None:
         row = await Job.objects.acreate(bank=self.apollo.bank, kind="summarise", asked_by="ann", asked_at=NOON)
-        stream, told = jobs.events(self.apollo.bank, row.pk), []
-        told.append(await anext(stream))
+        stream, received = jobs.events(self.apollo.bank, row.pk), []
+        received.append(await anext(stream))
         await Job.objects.filter(pk=row.pk).aupdate(percent=40)
-        told.append(await anext(stream))
+        received.append(await anext(stream))
         await Job.objects.filter(pk=row.pk).aupdate(percent=100, finished_at=NOON)
-        told += [item async for item in stream]
-        parts = [item.split("\n") for item in told]
+        received += [item async for item in stream]
+        parts = [item.split("\n") for item in received]
         self.assertEqual([part[0] for part in parts], ["event: progress", "event: progress", "event: done"])
         self.assertEqual([json.loads(part[1].removeprefix("data: "))["percent"] for part in parts], [0, 40, 100])
 

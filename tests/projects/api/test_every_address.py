@@ -19,7 +19,7 @@ from tests.support.cast import NOON
 
 NUMBER = PublicId()
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.SCOPES}
+ADDRESSES = {str(each.name): each for each in of_programs() if each.name in permissions.URL_SCOPES}
 #: A valid body for each; none of them affects another test case.
 BODIES: dict[str, Any] = {
     "api-outputs": {"chat": "c-1", "author": "ann", "question": "?"},
@@ -27,6 +27,7 @@ BODIES: dict[str, Any] = {
     "api-memory": {"question": "Grimsvale?"},
     "api-recall": {"question": "Grimsvale?"},
     "api-facts": {"text": "Written by hand."},
+    "api-ratings": {"author": "ann", "helpful": True},
     "api-webhooks": {"url": "https://example.com/"},
     "api-forget": {"chat": "told", "dry_run": True},
 }
@@ -35,24 +36,25 @@ BODIES: dict[str, Any] = {
 def deeds() -> Iterator[tuple[str, str, Scope]]:
     """Every address of the API with each of its methods."""
     for name in ADDRESSES:
-        for method, scope in permissions.SCOPES[name].items():
+        for method, scope in permissions.URL_SCOPES[name].items():
             yield name, method, scope
 
 
 class APIWalkTest(ProgramCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
-        bank = self.apollo.bank
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
+        bank = cls.apollo.bank
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         receipt = Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
         job = services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
         rows = {"fact": Fact.objects.latest("pk"), "entry": Entry.objects.latest("pk"), "job": job, "receipt": receipt}
-        hook = registry.add(self.apollo, url="https://example.com/", events=(), actor="alice", now=NOON)
+        hook = registry.add(cls.apollo, url="https://example.com/", events=(), actor="alice", now=NOON)
         rows["webhook"] = hook
         rows["output"] = Output.objects.get()
-        self.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
+        cls.values = {"chat": "told", **{name: NUMBER.to_url(row.pk) for name, row in rows.items()}}
 
     def address(self, pattern: URLPattern) -> str:
         """Path values of existing rows in Acme."""
@@ -71,7 +73,7 @@ class APIWalkTest(ProgramCase):
 
     def test_an_address_has_the_methods_that_access_names_and_no_other(self) -> None:
         for name, pattern in ADDRESSES.items():
-            allowed = set(permissions.SCOPES[name])
+            allowed = set(permissions.URL_SCOPES[name])
             for method in METHODS:
                 answer = self.call(method, self.address(pattern), None if method in ("GET", "HEAD") else {})
                 with self.subTest(address=name, method=method):

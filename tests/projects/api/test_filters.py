@@ -1,6 +1,7 @@
 """Filters of lists and recall, metadata, authors, a fact's history, DELETE and export, as a program uses them."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from memorybank import services
@@ -12,17 +13,18 @@ from tests.support.cast import NOON
 class FilterCase(ProgramCase):
     """Ann and Ben each said something about Postgres, in two chats of two days, with a ticket each."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        said = (
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        turns = (
             ("c-1", "ann", "We decided on Postgres 16 for billing on 2 March 2026.", "2026-03-02T12:00:00Z", "T-1"),
             ("c-2", "ben", "Postgres 16 needs 64 GB of memory in Grimsvale.", "2026-03-05T12:00:00Z", "T-2"),
         )
-        for chat, author, text, at, ticket in said:
-            body = self.output(text, chat=chat, author=author, created_at=at, metadata={"ticket": ticket, "n": 1})
-            self.ask("POST", "outputs", body, status=201)
-        services.run(bank=self.apollo.bank, until_idle=True)
+        for chat, author, text, time, ticket in turns:
+            said = {"author": author, "question": text, "answer": "Noted.", "created_at": datetime.fromisoformat(time)}
+            services.record(cls.apollo.bank, chat_key=chat, metadata={"ticket": ticket, "n": 1}, **said)
+        services.run(bank=cls.apollo.bank, until_idle=True)
 
     def items(self, path: str) -> list[Any]:
         items: list[Any] = self.ask("GET", path)["items"]
@@ -139,8 +141,8 @@ class MetadataTest(ProgramCase):
         body = {"text": "Invoices go out on Fridays.", "metadata": {"source": "handbook"}}
         fact = self.ask("POST", "facts", body, status=201)
         self.assertEqual(fact["citations"][0]["metadata"], {"source": "handbook"})
-        found = self.ask("GET", 'facts?metadata={"source":"handbook"}')["items"]
-        self.assertEqual([item["id"] for item in found], [fact["id"]])
+        items = self.ask("GET", 'facts?metadata={"source":"handbook"}')["items"]
+        self.assertEqual([item["id"] for item in items], [fact["id"]])
 
 
 class DeletionTest(FilterCase):

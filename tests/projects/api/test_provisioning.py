@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.test import override_settings
 
 from memorybank.models import Bank
-from projects.models import APIKey, Membership, Project, Scope, Tenant, TenantEvent
+from projects.models import APIKey, Membership, NameSource, Project, Scope, Tenant, TenantEvent
 from projects.tenancy import permissions
 from tests.support.api_client import ProgramCase
 
@@ -48,6 +48,19 @@ class ProvisioningTest(ProgramCase):
         actions = TenantEvent.objects.filter(tenant__slug="initech", actor="operator").order_by("pk")
         self.assertEqual([event.action for event in actions], ["create", "add", "issue", "revoke"])
 
+    def test_a_key_is_told_which_names_to_trust(self) -> None:
+        address, body = "tenants/acme/projects/apollo/keys", {"name": "front end", "scopes": ["write"]}
+        default = self.do("POST", address, body, status=201)
+        self.assertEqual(default["name_sources"], ["memory", "front_end", "body"])
+        self.do("POST", address, {**body, "name": "shared", "name_sources": ["front_end"]}, status=201)
+        self.do("POST", address, {**body, "name": "alone", "name_sources": []}, status=201)
+        listed = {key["name"]: key["name_sources"] for key in self.do("GET", address)["items"]}
+        self.assertEqual((listed["shared"], listed["alone"]), (["front_end"], []))
+        shared = APIKey.objects.get(name="shared")
+        self.assertEqual((shared.trusts(NameSource.FRONT_END), shared.trusts(NameSource.BODY)), (True, False))
+        refused = self.do("POST", address, {**body, "name_sources": ["cookie"]}, status=422)
+        self.assertEqual(refused["errors"][0]["pointer"], "/name_sources/0")
+
     def test_a_role_is_changed_and_a_member_removed(self) -> None:
         self.do("PUT", "tenants/acme/members/bob", {"role": "viewer"})
         self.assertEqual(Membership.objects.get(user=self.bob, tenant=self.acme).role, "viewer")
@@ -75,7 +88,7 @@ class ProvisioningTest(ProgramCase):
 
     def test_no_other_key_opens_them_and_it_opens_no_project(self) -> None:
         for key in (self.issue(self.apollo, Scope.values), "", "mb_x", KEY[:-1]):
-            for name, methods in permissions.OPERATOR.items():
+            for name, methods in permissions.OPERATOR_METHODS.items():
                 for method in methods:
                     with self.subTest(address=name, method=method):
                         answer = self.call(method, ADDRESSES[name], None if method == "GET" else {}, key=key)

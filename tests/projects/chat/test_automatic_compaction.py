@@ -10,7 +10,7 @@ from memorybank.exceptions import LLMTooLong, LLMUnavailable
 from memorybank.models import Checkpoint, LLMCall, Output
 from tests.support import long_chats
 from tests.support.cast import NOON, scripted, with_chat_model
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.long_chat_page import GOOD, LongChat
 from tests.support.openai_server import OpenAIServer
 
@@ -75,6 +75,7 @@ class TestTooLongForTheProvider(LongChat):
 
 
 @pytest.mark.long
+@pytest.mark.any_database
 class TestProbes(LongChat):
     """A chat of 100,000 tokens, and a real server that answers by what it is sent and by nothing else."""
 
@@ -84,7 +85,12 @@ class TestProbes(LongChat):
         with OpenAIServer(keep=500) as server:
             server.answer, server.context = long_chats.model, 32_000
             backend = "memorybank.llm.openai_compatible.OpenAICompatibleLLM"
-            options = {"BACKEND": backend, "MODEL": "m", "BASE_URL": server.base_url, "TIMEOUT": PATIENCE}
+            options = {
+                "BACKEND": backend,
+                "MODEL": "m",
+                "BASE_URL": server.base_url,
+                "TIMEOUT": PROCESS_TIMEOUT_SECONDS,
+            }
             with override_settings(MEMORYBANK={"LLMS": {"chat": options}}):
                 llm.reset()
                 told = self.compact()

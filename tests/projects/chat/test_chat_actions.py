@@ -22,12 +22,14 @@ FERRY = "The night ferry to Lisbon leaves at 19:30."
 
 @without_models
 class OwnChatsTest(Cast):
-    def setUp(self) -> None:
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", CRANE)
-        self.remember(self.apollo, "tom", FERRY, chat_key="other")
-        self.chat = Chat.objects.get(key="told")
-        Conversation.objects.create(chat=self.chat, owner=self.bob)
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", CRANE)
+        cls.remember(cls.apollo, "tom", FERRY, chat_key="other")
+        cls.chat = Chat.objects.get(key="told")
+        Conversation.objects.create(chat=cls.chat, owner=cls.bob)
 
     def post(self, user: User, name: str, **form: Any) -> Any:
         self.client.force_login(user)
@@ -51,7 +53,7 @@ class OwnChatsTest(Cast):
 
     def test_it_says_how_much_of_it_others_said_and_deletes_one_that_nobody_wrote_in(self) -> None:
         Output.objects.update(author="tom")
-        self.assertContains(self.post(self.bob, "delete-chat"), "Turns that others wrote go as well: tom (1).")
+        self.assertContains(self.post(self.bob, "delete-chat"), "Messages that others wrote go as well: tom (1).")
         self.chat = self.begin_chat(self.bob, self.apollo)
         self.assertEqual(self.post(self.bob, "delete-chat", sure="yes").status_code, 200)
         self.assertFalse(Chat.objects.filter(pk=self.chat.pk).exists())

@@ -16,7 +16,7 @@ from projects.chat import compaction, service
 from tests.support.cast import NOON, scripted, with_chat_model, without_models
 from tests.support.long_chat_page import GOOD, LongChat
 
-HOUR = timedelta(hours=1)
+LEASE = timedelta(minutes=10)
 
 
 @with_chat_model()
@@ -83,11 +83,11 @@ class TestTheCommand(LongChat):
         done = self.client.post(url, {"message": "/compact"})
         self.assertRegex(done["Location"], rf"^{url}#checkpoint-[a-z2-7]{{13}}$")
         again = self.client.post(url, {"message": "/compact"})
-        self.assertContains(again, "Nothing to shorten: the chat has", status_code=409)
+        self.assertContains(again, "There is nothing new to compact", status_code=409)
         self.assertContains(again, "/compact</textarea>", status_code=409)
 
     def test_who_looks_is_told_why_it_came_to_nothing_and_who_opens_the_page_later_for_a_while(self) -> None:
-        scripted().enqueue(LLMRejected("The model answered nothing"))
+        scripted().enqueue(LLMRejected("The model returned an empty answer"))
         refused = self.client.post(self.chat_url(self.chat), {"message": "/compact"})
         why = "The model gave no answer that can be used, so the chat stays as it was, "
         self.assertContains(refused, why, status_code=409)
@@ -98,7 +98,7 @@ class TestTheCommand(LongChat):
 
     def test_what_cannot_begin_is_one_line_of_json(self) -> None:
         self.assertEqual(self.say(self.alice, self.chat, f"/compact {'a' * 1_001}").status_code, 400)
-        assert Compaction.objects.begin(self.chat, timezone.now(), HOUR)
+        assert Compaction.objects.begin(self.chat, timezone.now(), LEASE)
         second = self.say(self.alice, self.chat, "/compact")
         self.assertEqual(second.status_code, 409)
         self.assertEqual(second.json()["error"], "The chat is being compacted already, 0 % done.")
@@ -112,7 +112,7 @@ class TestTheCommand(LongChat):
     def test_a_compacted_chat_opens_in_few_queries(self) -> None:
         scripted().enqueue(GOOD)
         compaction.compact(self.apollo, self.chat)
-        with self.assertNumQueries(14):
+        with self.assertNumQueries(15):
             self.page()
 
 
@@ -128,9 +128,9 @@ class TestWithoutAModel(LongChat):
 @with_chat_model()
 class TestMeanwhile(LongChat):
     def test_the_page_and_who_polls_see_how_far_it_is(self) -> None:
-        held = Compaction.objects.begin(self.chat, timezone.now(), HOUR)
+        held = Compaction.objects.begin(self.chat, timezone.now(), LEASE)
         assert held
-        held.note(timezone.now() + HOUR, percent=42, stage="parts", done=3, of=7)
+        held.note(timezone.now() + LEASE, percent=42, stage="parts", done=3, of=7)
         data = self.client.get(self.chat_url(self.chat, "compaction")).json()
         self.assertEqual(
             data, {"percent": 42, "stage": "taking notes, 3 of 7", "problem": "", "late": False, "checkpoint": None}
@@ -141,7 +141,7 @@ class TestMeanwhile(LongChat):
         self.assertIn('compaction" hidden', self.page())
 
     def test_a_message_that_is_sent_meanwhile_is_kept_and_answered_after_it(self) -> None:
-        held = Compaction.objects.begin(self.chat, timezone.now(), HOUR)
+        held = Compaction.objects.begin(self.chat, timezone.now(), LEASE)
         assert held
         at = self.chat.outputs.order_by("-sequence")[4].sequence
         made = Checkpoint(chat=self.chat, through=at, text="Notes.", tokens_before=9, tokens_after=8, made_at=NOON)

@@ -14,7 +14,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import pytest
 
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
 
@@ -66,7 +66,9 @@ class Browser:
         return self._read(Request(self.base + path, data))
 
     def _read(self, request: Request) -> str:
-        with self._open(request, timeout=PATIENCE) as answer:  # closed though the server is killed meanwhile
+        with self._open(
+            request, timeout=PROCESS_TIMEOUT_SECONDS
+        ) as answer:  # closed though the server is killed meanwhile
             return str(answer.read().decode())
 
     def is_up(self) -> bool:

@@ -10,7 +10,7 @@ from urllib.request import Request
 import pytest
 
 from tests.support.cast import JSON
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.dictated_model import ALL, WORDS, Dictated
 from tests.support.own_site import Site, site, wait_until
 
@@ -19,7 +19,7 @@ from .test_lost_answers import PEOPLE, Browser, free_port
 pytestmark = pytest.mark.own_servers
 
 
-class Reader(Browser):
+class StreamReader(Browser):
     """Bob, with a script: sends messages and hears what comes."""
 
     chat = ""
@@ -40,7 +40,7 @@ class Reader(Browser):
         assert token
         headers = {**JSON, "Content-Type": "application/json", "X-CSRFToken": token[1], "Prefer": "respond-async"}
         body = json.dumps({"message": "What comes first?"}).encode()
-        with self._open(Request(f"{self.base}{self.chat}", body, headers), timeout=PATIENCE) as answer:
+        with self._open(Request(f"{self.base}{self.chat}", body, headers), timeout=PROCESS_TIMEOUT_SECONDS) as answer:
             match = re.search(r'data-stream="([^"]+)"', json.loads(answer.read())["turn"])
         assert match
         return match[1]
@@ -49,7 +49,7 @@ class Reader(Browser):
     def hear(self, path: str, last: str = "") -> Iterator[Iterator[tuple[str, str, Any]]]:
         """Name, id and data of each event."""
         headers = {"Last-Event-ID": last} if last else {}
-        with closing(self._open(Request(self.base + path, headers=headers), timeout=PATIENCE)) as stream:
+        with closing(self._open(Request(self.base + path, headers=headers), timeout=PROCESS_TIMEOUT_SECONDS)) as stream:
             yield _events(stream)
 
 
@@ -84,7 +84,7 @@ def dictated() -> Iterator[Dictated]:
 
 
 @pytest.fixture(scope="module")
-def bob(own_site: Site, dictated: Dictated) -> Reader:
+def bob(own_site: Site, dictated: Dictated) -> StreamReader:
     return served(own_site, dictated)
 
 
@@ -94,9 +94,9 @@ def model(dictated: Dictated) -> Dictated:
     return dictated
 
 
-def served(own_site: Site, model: Dictated) -> Reader:
+def served(own_site: Site, model: Dictated) -> StreamReader:
     """Bob, at a site that has just been started."""
-    reader = Reader(f"http://127.0.0.1:{free_port()}")
+    reader = StreamReader(f"http://127.0.0.1:{free_port()}")
     own_site.start("manage.py", "serve", "--address", reader.base.rpartition("/")[2], LLM_BASE_URL=model.base_url)
     wait_until(reader.is_up, "up", own_site)
     reader.log_in()
@@ -113,7 +113,9 @@ def heard_until(events: Iterator[tuple[str, str, Any]], word: str, shown: list[s
     pytest.fail(f"It ended without {word}.")
 
 
-def test_who_reconnects_loses_nothing_and_hears_nothing_twice(bob: Reader, model: Dictated, own_site: Site) -> None:
+def test_who_reconnects_loses_nothing_and_hears_nothing_twice(
+    bob: StreamReader, model: Dictated, own_site: Site
+) -> None:
     bob.begin()
     path = bob.ask()
     model.say(4)
@@ -137,7 +139,7 @@ def test_who_reconnects_loses_nothing_and_hears_nothing_twice(bob: Reader, model
     assert (name, "fifth" in data["turn"], data["title"]) == ("end", True, "What comes first?")
 
 
-def test_a_chat_that_is_deleted_in_mid_answer_is_gone(bob: Reader, model: Dictated, own_site: Site) -> None:
+def test_a_chat_that_is_deleted_in_mid_answer_is_gone(bob: StreamReader, model: Dictated, own_site: Site) -> None:
     bob.begin()
     path = bob.ask()
     model.say(4)
@@ -164,7 +166,7 @@ def test_told_to_end_it_lets_what_it_is_at_end_first(own_site: Site, model: Dict
         model.say(ALL)
         *_, (name, _, data) = events
     assert (name, "fifth" in data["turn"]) == ("end", True)
-    assert own_site.processes[-1].wait(PATIENCE) == 0
+    assert own_site.processes[-1].wait(PROCESS_TIMEOUT_SECONDS) == 0
     assert "fifth" in own_site.ask("SELECT answer FROM memorybank_output ORDER BY id")[-1][0]
     assert own_site.ask("SELECT count(*) FROM projects_draft") == [(0,)]
     assert own_site.ask("SELECT count(*) FROM memorybank_chat WHERE leased_until IS NOT NULL") == [(0,)]

@@ -1,5 +1,6 @@
 """Turns and what their author does with them: edit, answer anew, remember, forget; and the memory they were given."""
 
+import re
 from datetime import timedelta
 from itertools import product
 from typing import Any
@@ -11,30 +12,36 @@ from django.urls import reverse
 
 from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
-from memorybank.models import Chat, Erasure, Job, Output
+from memorybank.models import AnswerRating, Chat, Erasure, Job, Output
 from projects.chat import revisions, service
-from projects.models import AnswerContext, Conversation, Draft
+from projects.models import AnswerContext, Conversation, Draft, Membership, TenantEvent
+from projects.templatetags.turn_tags import with_sources
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.word_search import places
 
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
 #: Queries that opening a chat may take, and those of its list of chats.
-OPENING, LISTING = 17, 2
+OPENING, LISTING = 18, 2
 DEEDS = ("edit-turn", "regenerate", "continue", "show-version", "remember-now", "forget-turn")
 #: Where an earlier version of a turn stays.
 TURNS = ("memorybank.Output.question", "memorybank.Output.answer")
 
 
 class TurnCase(Cast):
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.chat = cls.begin_chat(cls.bob, cls.apollo)
+
     def setUp(self) -> None:
         super().setUp()
-        self.switch_on(self.apollo)
-        self.chat = self.begin_chat(self.bob, self.apollo)
         self.client.force_login(self.bob)
 
-    def tell(self, question: str, answer: str = "Noted.", author: str = "bob") -> Output:
-        fields = {"chat_key": self.chat.key, "author": author, "question": question, "answer": answer}
-        return services.record(self.apollo.bank, **fields, created_at=NOON, now=NOON)  # type: ignore[arg-type]
+    @classmethod
+    def tell(cls, question: str, answer: str = "Noted.", author: str = "bob") -> Output:
+        fields = {"chat_key": cls.chat.key, "author": author, "question": question, "answer": answer}
+        return services.record(cls.apollo.bank, **fields, created_at=NOON, now=NOON)  # type: ignore[arg-type]
 
     def url(self, name: str, output: Output) -> str:
         return reverse(name, args=["acme", "apollo", self.chat.key, output.pk])
@@ -53,14 +60,15 @@ class TurnCase(Cast):
 
 @with_chat_model()
 class ReplacingTest(TurnCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.first, self.second, self.third = self.tell("Good morning."), self.tell(CRANE), self.tell("And the quay?")
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.first, cls.second, cls.third = cls.tell("Good morning."), cls.tell(CRANE), cls.tell("And the quay?")
 
     def test_the_page_to_edit_says_how_much_and_whose_goes(self) -> None:
         self.tell("The quay is mine.", author="tom")
         page = self.client.get(self.url("edit-turn", self.second))
-        self.assertContains(page, "This replaces the message, its answer, and 2 later turns.")
+        self.assertContains(page, "This replaces the message, its answer, and 2 later messages.")
         self.assertContains(page, "others wrote: tom (1).")
         self.assertContains(page, CRANE)
         self.assertContains(self.client.get(self.url("edit-turn", self.chat.outputs.latest("pk"))), "", status_code=404)
@@ -164,7 +172,7 @@ class WithoutModelTest(TurnCase):
         self.assertEqual(self.remembered(), [])
         self.assertEqual(Chat.objects.get(pk=self.chat.pk).title, "The crane will be red.")
         self.assertTrue(Conversation.objects.filter(chat=self.chat).exists())
-        self.assertContains(self.post("regenerate", self.chat.outputs.latest("pk")), "nobody would answer")
+        self.assertContains(self.post("regenerate", self.chat.outputs.latest("pk")), "there would be no answer")
 
     def test_a_turn_is_remembered_at_once_by_who_wrote_it(self) -> None:
         turn = self.tell(CRANE)
@@ -190,13 +198,140 @@ class WithoutModelTest(TurnCase):
         self.assertRedirects(page, reverse("project", args=["acme", "apollo"]))
 
 
+class StateTest(TurnCase):
+    def state(self) -> Any:
+        return self.client.get(reverse("chat-state", args=["acme", "apollo", self.chat.key]), headers=JSON).json()
+
+    def test_it_says_at_any_time_whether_the_chat_is_in_memory(self) -> None:
+        empty = self.state()
+        self.assertEqual(empty["memory"], "")
+        services.record(self.apollo.bank, chat_key=self.chat.key, author="bob", question=CRANE, answer="Noted.")
+        self.chat.refresh_from_db()
+        waiting = self.state()
+        self.assertIn("waits until ", waiting["memory"])
+        self.assertNotEqual(waiting["turns"], empty["turns"])
+        self.assertContains(self.client.get(self.chat_url(self.chat)), waiting["memory"])
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=(), actor="bob")
+        self.assertEqual(self.state()["memory"], "Private: not remembered")
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=None, actor="bob")
+        services.summarise_now(self.apollo.bank, chat_key=self.chat.key)
+        self.assertEqual(self.state(), {**waiting, "memory": "remembered"})
+        Chat.objects.filter(pk=self.chat.pk).update(parked_at=NOON)
+        self.assertEqual(self.state()["memory"], "could not be remembered yet")
+        services.disable(self.apollo.bank, actor="alice")
+        self.assertEqual(self.state()["memory"], "Not remembered: memory is off")
+
+    def test_a_chat_is_exported_as_markdown_and_json_by_its_owner_alone(self) -> None:
+        self.tell("Which **crane**?", "The *orange* one.")
+        services.rename_chat(self.apollo.bank, chat_key=self.chat.key, title="The crane")
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=(), actor="bob")
+        address = reverse("export-chat", args=["acme", "apollo", self.chat.key])
+        page = self.client.get(address)
+        self.assertEqual(page["Content-Disposition"], 'attachment; filename="the-crane.md"')
+        moment = f"{NOON:%Y-%m-%d %H:%M} UTC"
+        parts = ["# The crane", f"{self.apollo.name} · private", f"## bob, {moment}", "Which **crane**?"]
+        self.assertEqual(page.content.decode(), "\n\n".join([*parts, "### Assistant", "The *orange* one.\n"]))
+        exported = self.client.get(address, {"form": "json"}).json()
+        self.assertEqual((exported["title"], exported["private"]), ("The crane", True))
+        [turn] = exported["turns"]
+        self.assertEqual((turn["question"], turn["answer"]), ("Which **crane**?", "The *orange* one."))
+        for user in (self.alice, self.charlie, self.root, self.vera):
+            self.client.force_login(user)
+            self.assertIn(self.client.get(address).status_code, (403, 404))
+            self.assertIn(self.client.get(address, {"form": "json"}).status_code, (403, 404))
+
+    @with_chat_model()
+    def test_one_person_has_one_rating_of_an_answer_and_may_change_it(self) -> None:
+        service.answer(service.ask(self.apollo, self.chat, "Which crane?", "bob"))
+        turn = self.chat.outputs.get()
+        for posted, stored in (("yes", [True]), ("yes", [True]), ("no", [False]), ("", []), ("no", [False])):
+            page = self.post("rate-answer", turn, helpful=posted)
+            ratings = AnswerRating.objects.filter(output=turn, person="bob", model="scripted")
+            self.assertEqual(list(ratings.values_list("helpful", flat=True)), stored)
+            self.assertEqual(AnswerRating.objects.count(), len(stored))
+        self.assertContains(page, 'aria-pressed="true"', count=1)
+        self.assertEqual(self.post("rate-answer", turn, JSON, helpful="yes").json(), {"helpful": True})
+        export = self.client.get(reverse("export-chat", args=["acme", "apollo", self.chat.key]), {"form": "json"})
+        self.assertEqual(export.json()["turns"][0]["helpful"], {"bob": True})
+        rows = services.export(self.apollo.bank, actor="alice")
+        [rating] = [row for row in rows if row["type"] == "rating"]
+        self.assertEqual((rating["output"], rating["person"], rating["helpful"]), (1, "bob", True))
+        self.client.force_login(self.alice)
+        self.assertEqual(self.post("rate-answer", turn, helpful="no").status_code, 404)
+
+    def test_a_question_without_an_answer_has_no_rating(self) -> None:
+        turn = self.tell("Which crane?", answer="")
+        self.assertEqual(self.post("rate-answer", turn, helpful="yes").status_code, 404)
+        self.assertNotContains(self.client.get(self.chat_url(self.chat)), "Rate this answer")
+
+    def test_ratings_go_with_their_turn_and_with_the_words_of_their_person(self) -> None:
+        hers, his = self.tell("Which crane?", author="alice"), self.tell("And the quay?")
+        for output, person in ((hers, "alice"), (hers, "bob"), (his, "bob"), (his, "alice")):
+            services.rate_answer(self.apollo.bank, output=output.pk, person=person, helpful=True)
+        services.forget(self.apollo.bank, author="alice", actor="bob")
+        self.assertEqual(list(AnswerRating.objects.values_list("output", "person")), [(his.pk, "bob")])
+
+    def test_a_shared_chat_is_read_by_members_until_that_ends_and_memory_stays_as_it_was(self) -> None:
+        self.tell(CRANE)
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=["bob-key"], actor="bob")
+        quoting = self.tell("And inside?", "A private colour.")
+        Output.objects.filter(pk=quoting.pk).update(quotes_private=True)
+        withheld = self.tell("Forget the blue box.")
+        Output.objects.filter(pk=withheld.pk).update(withheld=True)
+        place = ["acme", "apollo", self.chat.key]
+        read, share = reverse("read-chat", args=place), reverse("share-chat", args=place)
+        members = (self.alice, self.vera)
+        for user in members:
+            self.assertEqual(self.status_for(user, read), 404)
+        self.client.force_login(self.bob)
+        for _ in range(2):
+            self.assertContains(self.client.post(share, {"share": "on"}, follow=True), read)
+        for user in members:
+            self.client.force_login(user)
+            page = self.client.get(read)
+            self.assertContains(page, "zanzibar crane")
+            self.assertContains(page, "This answer is left out")
+            self.assertNotContains(page, "private colour")
+            self.assertNotContains(page, "blue box")
+            self.assertRedirects(self.client.get(self.chat_url(self.chat)), read)
+            self.assertEqual(self.client.post(share).status_code, 403 if user == self.vera else 404)
+        for user in (self.charlie, self.root):
+            self.assertEqual(self.status_for(user, read), 404)
+        self.assertEqual(services.readers_of(Chat.objects.get(pk=self.chat.pk)), {"bob-key"})
+        Membership.objects.filter(user=self.bob).update(tenant=self.globex)
+        self.assertEqual(self.status_for(self.alice, read), 404)
+        Membership.objects.filter(user=self.bob).update(tenant=self.acme)
+        self.assertEqual(self.status_for(self.alice, read), 200)
+        self.client.force_login(self.bob)
+        self.client.post(share)
+        self.assertEqual(self.status_for(self.alice, read), 404)
+        logged = TenantEvent.objects.filter(tenant=self.acme).order_by("number").values_list("actor", "action")
+        self.assertEqual(list(logged), [("bob", "share"), ("bob", "unshare")])
+
+    def status_for(self, user: User, address: str) -> int:
+        self.client.force_login(user)
+        return int(self.client.get(address).status_code)
+
+    def test_an_answer_s_source_is_plain_text_and_for_the_owner_alone(self) -> None:
+        turn = self.tell(CRANE, "**Noted** <b>.")
+        page = self.client.get(self.url("answer-source", turn))
+        self.assertEqual((page.content, page["Content-Type"]), (b"**Noted** <b>.", "text/plain; charset=utf-8"))
+        for user in (self.alice, self.charlie, self.root):
+            self.client.force_login(user)
+            self.assertEqual(self.client.get(self.url("answer-source", turn)).status_code, 404)
+
+
 @with_chat_model()
 class MemoryUsedTest(TurnCase):
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.remember(cls.apollo, "alice", CRANE)
+        cls.remember(cls.apollo, "bob", "The night ferry to Lisbon leaves at 19:30.", chat_key="ferry")
+        Conversation.objects.create(chat=Chat.objects.get(key="ferry"), owner=cls.bob)
+
     def setUp(self) -> None:
         super().setUp()
-        self.remember(self.apollo, "alice", CRANE)
-        self.remember(self.apollo, "bob", "The night ferry to Lisbon leaves at 19:30.", chat_key="ferry")
-        Conversation.objects.create(chat=Chat.objects.get(key="ferry"), owner=self.bob)
         self.turn = self.answered(self.bob, self.chat)
 
     def answered(self, user: User, chat: Chat) -> Output:
@@ -218,6 +353,27 @@ class MemoryUsedTest(TurnCase):
         self.turn = self.answered(self.alice, self.chat)
         why = {line.why for line in self.used().context["block_lines"]}
         self.assertTrue(all(self.client.get(address).status_code == 200 for address in why))
+
+    def test_a_sentence_that_uses_a_line_has_its_number_which_leads_to_it(self) -> None:
+        said = "It will be painted orange **before 17 May**."
+        scripted().enqueue(f"Hello. {said}\n\n[Docs](https://example.org) <b>it</b>")
+        self.say(self.bob, self.chat, "And when will that be?")
+        self.turn = self.chat.outputs.get(question__startswith="And when")
+        [[offset, _place]] = self.turn.answer_context.cited
+        self.assertEqual(self.turn.answer[:offset], f"Hello. {said}")
+        page = self.client.get(self.chat_url(self.chat)).content.decode()
+        [target] = re.findall(r'May</strong>\.<a class="cite" href="([^"]+)" aria-label="Source \[1\]">\[1\]</a>', page)
+        self.assertIn("&lt;b&gt;", page)
+        self.assertEqual(target.partition("#")[0], self.url("used", self.turn))
+        used = self.used()
+        self.assertContains(used, f'id="{target.partition("#")[2]}"', count=1)
+        [[number, source]] = used.context["sources"]
+        self.assertEqual((number, source.line.text, source.number), (1, CRANE, 1))
+        services.forget(self.apollo.bank, chat="told", actor="alice")
+        self.assertEqual(self.used().context["sources"], [(1, None)])
+        self.assertContains(self.used(), "[1]", count=1)
+        self.turn.answer = "Gone."  # whatever became of it, a mark stands behind a sentence of it or nowhere
+        self.assertNotIn("cite", with_sources(self.turn, ""))
 
     def test_what_is_erased_hidden_or_made_private_is_gone_from_it_too(self) -> None:
         services.forget(self.apollo.bank, chat="told", actor="alice")

@@ -6,14 +6,15 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core import mail
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from memorybank.models import Chat, Output
-from projects.models import Membership, Role, TenantEvent
+from projects.models import Membership, Role, TenantEvent, Webhook
 from projects.tenancy.members import MAX_RECEIVED_PER_DAY
+from projects.webhooks.mail import recipient
 from tests.support.cast import Cast, without_models
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 
 OLD, NEW = "a pass phrase", "another pass phrase"
 
@@ -32,6 +33,17 @@ class AccountTest(Cast):
         browser = Client()
         browser.post(reverse("login"), {"username": user.username, "password": OLD})
         return browser
+
+    def test_guesses_at_a_password_by_somebody_signed_in_are_counted_like_logins(self) -> None:
+        wrong = {"password": "a guess", "old_password": "a guess", "new_password1": NEW, "new_password2": NEW}
+        for number in range(5):
+            url, form = (
+                (reverse("delete-account"), wrong) if number % 2 else (reverse("account"), wrong | {"what": "password"})
+            )
+            self.assertContains(self.browser.post(url, form), "This is not your password.", status_code=400)
+        right = self.browser.post(reverse("delete-account"), {"password": OLD})
+        self.assertContains(right, "Too many failed logins.", status_code=400)
+        assert User.objects.filter(username="bob").exists()
 
     def is_open(self, browser: Client) -> bool:
         return browser.get("/").status_code == 200
@@ -85,10 +97,43 @@ class AccountTest(Cast):
 
     def mails(self, count: int) -> list[Any]:
         """What was sent, once so many mails have left their thread."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PROCESS_TIMEOUT_SECONDS
         while len(mail.outbox) < count and time.monotonic() < deadline:
             time.sleep(0.01)
         return mail.outbox
+
+    def test_it_confirms_a_new_address_by_mail_and_only_for_the_account_that_asked(self) -> None:
+        sent = {"what": "email", "address-email": "bob@new.example", "address-password": OLD}
+        self.assertEqual(self.browser.post(reverse("account"), {**sent, "address-password": "?"}).status_code, 400)
+        self.browser.post(reverse("account"), sent)
+        [letter] = mail.outbox
+        self.assertEqual(letter.to, ["bob@new.example"])
+        link = re.search(r"http://testserver(\S+)", str(letter.body))
+        assert link
+        self.assertContains(self.browser.get(link[1]), "bob@new.example becomes the address")
+        self.assertEqual(self.email(), "bob@example.com")  # a GET changes nothing
+        self.assertEqual(self.signed_in(self.alice).post(link[1]).status_code, 404)
+        self.browser.post(link[1])
+        self.assertEqual(self.email(), "bob@new.example")
+        self.assertEqual(self.browser.post(link[1]).status_code, 404)
+
+    @override_settings(EMAIL_BACKEND="django.core.mail.backends.dummy.EmailBackend")
+    def test_without_a_mail_server_the_address_changes_at_once_and_notices_follow_it(self) -> None:
+        owner, page = self.signed_in(self.alice), reverse("project-notices", args=["acme", "apollo"])
+        owner.post(page, {"events": ["line.held_back"]})
+        sent = {"what": "email", "address-email": "alice@new.example", "address-password": OLD}
+        owner.post(reverse("account"), sent)
+        self.assertEqual([recipient(hook) for hook in Webhook.objects.all()], ["alice@new.example"])
+        self.assertContains(owner.get(page), "Mails go to alice@new.example")
+        owner.post(reverse("account"), {**sent, "address-email": ""})
+        self.assertFalse(Webhook.objects.exists())
+
+    def email(self) -> str:
+        return User.objects.get(pk=self.bob.pk).email
+
+    def test_a_link_for_a_password_is_in_the_language_of_the_page(self) -> None:
+        Client(headers={"Accept-Language": "de"}).post(reverse("forgotten"), {"email": "bob@example.com"})
+        self.assertIn("Passwort", str(self.mails(1)[0].subject))
 
     def test_an_account_goes_with_its_chats_or_without(self) -> None:
         for chats, left in (("keep", 1), ("erase", 0)):

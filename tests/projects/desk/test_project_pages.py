@@ -6,9 +6,10 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from memorybank import services
 from memorybank.models import Event, LLMCall
 from projects.models import APIKey, Project
-from tests.support.cast import Cast, without_models
+from tests.support.cast import Cast, with_chat_model, without_models
 
 WHERE = ["acme", "apollo"]
 
@@ -79,6 +80,27 @@ class DeskTest(Cast):
         self.client.post(reverse("project-revoke-key", args=WHERE), {"prefix": key.prefix})
         self.assertEqual(self.client.get(**door).status_code, 401)
         self.assertIn("revoked", self.page("project-keys"))
+
+    @with_chat_model("small")
+    def test_costs_say_how_the_chat_model_and_the_summary_model_fare(self) -> None:
+        both = "small, not asked yet"  # the summary model is the same one
+        self.assertEqual(self.page("project-costs").count(both), 2)
+        failed = {"outcome": "unavailable", "error": "HTTP 503: overloaded", "at": timezone.now()}
+        LLMCall.objects.create(bank=self.zeus.bank, purpose="chat", model="small", **failed)
+        self.assertEqual(self.page("project-costs").count(both), 2)  # that was another project's
+        LLMCall.objects.create(bank=self.apollo.bank, purpose="chat", model="small", **failed)
+        page = self.page("project-costs")
+        self.assertIn("HTTP 503: overloaded", page)
+        self.assertEqual(page.count(both), 1)
+
+    def test_costs_say_how_people_rated_each_model(self) -> None:
+        self.assertNotIn("Helpful answers", self.page("project-costs"))
+        for number, (project, helpful) in enumerate([(self.apollo, True), (self.apollo, False), (self.zeus, False)]):
+            common = {"chat_key": "c", "author": "bob", "question": "And now?", "answer": f"Number {number}."}
+            output = services.record(project.bank, **common)
+            services.rate_answer(project.bank, output=output.pk, person="bob", helpful=helpful, model="small")
+        page = " ".join(self.page("project-costs").split())
+        self.assertIn('<th scope="row">small</th><td>50 %</td><td>2</td>', page)
 
     def test_costs_are_drawn_by_day_and_purpose_with_the_limit(self) -> None:
         self.save(monthly_cap="30")

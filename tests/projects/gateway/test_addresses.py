@@ -11,7 +11,7 @@ __all__ = ["served", "site_of_module"]
 
 BODY = {"model": "small", "input": "Hello there", "prompt": "Hello there"}
 OPTIONAL = ("completions", "moderations", "images/generations", "audio/speech")
-UNKNOWN = ("files", "batches", "responses/resp_1", "conversations", "", "../admin/", "moderations/", "images/edits")
+UNKNOWN = ("files", "batches", "responses/resp_1/x", "chat/completions/x", "", "../admin/", "moderations/")
 SWITCH_ON = """
 from projects.models import Project, Upstream
 project = Project.objects.get(tenant__slug="acme", slug="hermes")
@@ -27,6 +27,15 @@ def test_an_unknown_address_is_refused_in_the_protocols_format(served: Gateway, 
     assert json.loads(raw)["error"]["message"] == "This gateway has no such address."
     _, _, raw = served.post(f"/v1/{path}", BODY, **{"anthropic-version": "2023-06-01"})
     assert json.loads(raw)["type"] == "error"
+    assert not served.upstream.seen
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "messages", "files"])
+def test_a_host_name_that_is_not_ours_is_refused_in_the_protocols_format(served: Gateway, path: str) -> None:
+    status, headers, raw = served.post(f"/v1/{path}", BODY, Host="elsewhere.example")
+    assert (status, headers["content-type"]) == (400, "application/json")
+    assert "host name" in json.loads(raw)["error"]["message"]
+    assert (json.loads(raw).get("type") == "error") == (path == "messages")
     assert not served.upstream.seen
 
 
@@ -50,3 +59,7 @@ def test_one_that_is_on_is_passed_on_without_memory_and_not_recorded(served: Gat
     for path in ("completions", "files", "../admin", "moderations/x"):
         assert served.post(f"/v1/{path}", BODY, **key)[0] == 404
     assert len(served.upstream.seen) == 1
+    part = {"type": "input_file", "file_id": "file-1"}
+    body = {"model": "small", "store": False, "input": [{"role": "user", "content": [part]}]}
+    assert served.post("/v1/responses", body, **key)[0] == 200, "files at an upstream of one's own are one's own"
+    assert served.post("/v1/responses", body)[0] == 400

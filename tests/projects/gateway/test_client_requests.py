@@ -48,8 +48,8 @@ def answer_to(call: Call, after: list[Call]) -> list[Call]:
         return [{"role": "assistant", "content": call["answer"]}]
     count = len(items(call))
     for later in after:
-        told = items(later)
-        answered = told[count : count + 1]
+        later_items = items(later)
+        answered = later_items[count : count + 1]
         if later["client"] == call["client"] and answered and is_of_model(answered[0]):
             return answered
     return [{"role": "assistant", "content": "Noted, and that is all."}]
@@ -65,7 +65,7 @@ def body_of(call: Call, answer: list[Call]) -> Call:
     return {"choices": [{"index": 0, "message": answer[0]}]}
 
 
-class Gateway:
+class ReplayedGateway:
     """The gateway without its sockets: what becomes of each call."""
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Gateway:
 
 @pytest.mark.django_db
 def test_every_question_of_a_person_is_recorded_and_no_call_beside_a_chat() -> None:
-    gateway = Gateway()
+    gateway = ReplayedGateway()
     lost: list[Call] = []
     wrong: list[tuple[Call, str]] = []
     outputs: dict[int, Call] = {}

@@ -21,8 +21,8 @@ print("PostgreSQL" in memory.recalled.text, len(set(sys.modules) - loaded))
 
 def test_first_message_finds_everything_loaded(tmp_path: Path) -> None:
     with gateway(tmp_path) as served:
-        told = {"model": "small", "messages": [{"role": "user", "content": "The ledger runs on PostgreSQL 16."}]}
-        served.post("/v1/chat/completions", told)
+        request = {"model": "small", "messages": [{"role": "user", "content": "The ledger runs on PostgreSQL 16."}]}
+        served.post("/v1/chat/completions", request)
         served.summarise()
         served.site.tell("DELETE FROM memorybank_storedblock")  # it would have the fact, and the notes would not
 

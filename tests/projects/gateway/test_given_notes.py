@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
-from tests.support.upstream_events import Said
+from tests.support.upstream_events import ModelAnswer
 
 __all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
@@ -21,13 +21,13 @@ def teams(site_of_module: Gateway) -> None:
     """More than a block holds, so that notes are needed."""
     site_of_module.site.tell("UPDATE memorybank_bank SET max_tokens = 200")
     for number in range(30):
-        told = f"The mascot of team number {number} is quasar-{number}, its room {number + 100}."
-        body = {"model": "small", "messages": [{"role": "user", "content": told}]}
+        sentence = f"The mascot of team number {number} is quasar-{number}, its room {number + 100}."
+        body = {"model": "small", "messages": [{"role": "user", "content": sentence}]}
         assert site_of_module.post("/v1/chat/completions", body, **{"x-chat-id": f"team-{number}"})[0] == 200
     site_of_module.summarise()
 
 
-class Talk:
+class ProtocolClient:
     """A client of one of the protocols that keeps the conversation itself."""
 
     def __init__(self, served: Gateway, path: str = "chat/completions") -> None:
@@ -61,8 +61,8 @@ def asked(number: int) -> str:
 
 @pytest.mark.parametrize("path", ["chat/completions", "messages", "responses"])
 def test_what_was_sent_is_the_beginning_of_what_is_sent_next(served: Gateway, path: str) -> None:
-    talk, before = Talk(served, path), []
-    served.upstream.answer = lambda body: Said(f"Answer {len(body.get('input') or body['messages'])}.")
+    talk, before = ProtocolClient(served, path), []
+    served.upstream.answer = lambda body: ModelAnswer(f"Answer {len(body.get('input') or body['messages'])}.")
     more = {"max_tokens": 99} if path == "messages" else {}
     for number in range(4):
         if path != "chat/completions" and talk.said:
@@ -74,7 +74,7 @@ def test_what_was_sent_is_the_beginning_of_what_is_sent_next(served: Gateway, pa
 
 
 def test_a_tool_loop_and_the_question_after_it_read_nothing_anew(served: Gateway) -> None:
-    talk = Talk(served)
+    talk = ProtocolClient(served)
     before = talk.say(asked(11), tools=TOOLS)
     assert noted(before) == 1
     for _ in range(2):
@@ -91,7 +91,7 @@ def test_a_tool_loop_and_the_question_after_it_read_nothing_anew(served: Gateway
 
 
 def test_what_is_erased_is_gone_from_all_notes_and_the_others_stay(served: Gateway) -> None:
-    talk = Talk(served)
+    talk = ProtocolClient(served)
     talk.say(asked(3))
     sent = talk.say(asked(4))
     assert "quasar-3," in str(sent) and "quasar-4," in str(sent)
@@ -106,7 +106,7 @@ def test_what_is_erased_is_gone_from_all_notes_and_the_others_stay(served: Gatew
 
 def test_another_conversation_with_the_same_question_gets_notes_of_its_own(served: Gateway) -> None:
     question = asked(7)
-    assert noted(Talk(served).say(question)) == 1
+    assert noted(ProtocolClient(served).say(question)) == 1
     served.site.tell("UPDATE memorybank_bank SET recall_tokens = 0")
-    assert noted(Talk(served).say(question)) == 0
+    assert noted(ProtocolClient(served).say(question)) == 0
     served.site.tell("UPDATE memorybank_bank SET recall_tokens = 600")

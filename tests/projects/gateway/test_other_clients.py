@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import PROJECTS, Gateway
 
@@ -50,15 +50,15 @@ def by_curl(served: Gateway, project: str, text: str) -> str:
     body = json.dumps({"model": "small", "stream": True, "messages": [{"role": "user", "content": text}]})
     headers = [f"Authorization: Bearer {served.key(project)}", "Content-Type: application/json"]
     given = [part for header in headers for part in ("--header", header)]
-    told = _said(["curl", "-sSN", "--fail", f"{served.base_url}/chat/completions", *given, "--data", body])
-    events = [line.removeprefix("data: ") for line in told.splitlines() if line.startswith("data: ")]
+    answer = _said(["curl", "-sSN", "--fail", f"{served.base_url}/chat/completions", *given, "--data", body])
+    events = [line.removeprefix("data: ") for line in answer.splitlines() if line.startswith("data: ")]
     assert events.pop() == "[DONE]"
     chosen = [choice for event in events for choice in json.loads(event)["choices"]]
     return "".join(choice["delta"].get("content") or "" for choice in chosen)
 
 
 def _said(command: list[str], **more: Any) -> str:
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **more)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PROCESS_TIMEOUT_SECONDS, check=False, **more)
     assert ran.returncode == 0, ran.stderr[-2000:]
     return ran.stdout.strip()
 
@@ -88,7 +88,7 @@ def test_a_second_chat_is_told_what_the_first_decided_and_no_other_project_or_te
     for project in PROJECTS:
         assert say(served, project, QUESTION) == f"You said: {QUESTION}"
         sent = served.upstream.seen[-1].raw.decode()
-        assert all((each in sent) is (project == OURS) for _, each in CLIENTS.values()), project
+        assert all((codeword in sent) is (project == OURS) for _, codeword in CLIENTS.values()), project
         assert what not in json.dumps([turn["question"] for turn in served.turns(project)]) or project == OURS
 
 

@@ -10,13 +10,13 @@ from openai import OpenAI
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 from tests.support.upstream import wait_until
-from tests.support.upstream_events import Said
+from tests.support.upstream_events import ModelAnswer
 
 __all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 
-class Talk:
+class GatewayClient:
     """A client that keeps the conversation itself."""
 
     def __init__(self, served: Gateway, **headers: str) -> None:
@@ -42,7 +42,7 @@ class Talk:
 
 
 def test_strangers_with_the_same_first_message_never_meet(served: Gateway) -> None:
-    ann, bob, cy = Talk(served), Talk(served), Talk(served, **{"X-Memory-User": "cy"})
+    ann, bob, cy = GatewayClient(served), GatewayClient(served), GatewayClient(served, **{"X-Memory-User": "cy"})
     for talk in (ann, bob, cy):
         talk.say("hi")
     assert len({ann.chat, bob.chat, cy.chat}) == 3
@@ -72,7 +72,7 @@ def test_a_key_speaks_as_a_member_only_with_the_scope_for_it(served: Gateway) ->
         ("eve", {}, "eve"),
         ("dana", allowed, "dana"),
     ):
-        Talk(served, **{"X-Memory-User": person}, **key).say(f"Who says this, {uuid4()}?")
+        GatewayClient(served, **{"X-Memory-User": person}, **key).say(f"Who says this, {uuid4()}?")
         assert served.turns()[-1]["author"] == author
     served.post(
         "/v1/chat/completions", {"model": "small", "user": "dana", "messages": [{"role": "user", "content": "Who?"}]}
@@ -82,8 +82,8 @@ def test_a_key_speaks_as_a_member_only_with_the_scope_for_it(served: Gateway) ->
 
 def test_another_key_of_the_project_is_another_name_space(served: Gateway) -> None:
     made = served.site.call("create_api_key", "acme/apollo", "--name", "other", "--scopes", "write", "--json")
-    ours = Talk(served, **{"X-Session-Id": "s-1"})
-    theirs = Talk(served, **{"X-Session-Id": "s-1", "Authorization": f"Bearer {made.json['key']}"})
+    ours = GatewayClient(served, **{"X-Session-Id": "s-1"})
+    theirs = GatewayClient(served, **{"X-Session-Id": "s-1", "Authorization": f"Bearer {made.json['key']}"})
     for talk in (ours, theirs):
         talk.say("hi")
     assert ours.chat != theirs.chat
@@ -93,7 +93,7 @@ def test_another_key_of_the_project_is_another_name_space(served: Gateway) -> No
     "header", ["X-Memory-Chat", "x-session-id", "x-session-affinity", "x-claude-code-session-id", "X-OpenWebUI-Chat-Id"]
 )
 def test_an_id_that_clients_send_names_the_chat(served: Gateway, header: str) -> None:
-    first, second = (Talk(served, **{header: "c-17"}) for _ in range(2))
+    first, second = (GatewayClient(served, **{header: "c-17"}) for _ in range(2))
     for talk in (first, second):
         talk.say(f"Something of its own, {uuid4()}.")
     assert (first.chat, first.how) == (second.chat, header.lower())
@@ -102,7 +102,7 @@ def test_an_id_that_clients_send_names_the_chat(served: Gateway, header: str) ->
 def test_a_cache_key_names_the_chat_if_it_is_one_of_a_kind(served: Gateway) -> None:
     one_of_a_kind, for_all = str(uuid4()), "my-app"
     for key, same in ((one_of_a_kind, True), (for_all, False)):
-        first, second = Talk(served), Talk(served)
+        first, second = GatewayClient(served), GatewayClient(served)
         for talk in (first, second):
             talk.say(f"Something of its own, {uuid4()}.", prompt_cache_key=key)
         assert (first.chat == second.chat) is same
@@ -115,7 +115,7 @@ def set_aside(served: Gateway) -> list[str]:
 
 
 def test_without_an_id_what_is_edited_or_asked_anew_begins_a_branch_and_all_stays(served: Gateway) -> None:
-    talk = Talk(served)
+    talk = GatewayClient(served)
     for text in ("Kept, first.", "We take Oracle.", "It costs a lot."):
         talk.say(text)
     chat, before = talk.chat, list(talk.said)
@@ -133,7 +133,7 @@ def test_without_an_id_what_is_edited_or_asked_anew_begins_a_branch_and_all_stay
 
 
 def test_five_questions_from_one_prefix_are_five_turns(served: Gateway) -> None:
-    talk = Talk(served)
+    talk = GatewayClient(served)
     talk.say("The context that five questions share.")
     prefix = list(talk.said)
     for number in range(5):
@@ -145,7 +145,7 @@ def test_five_questions_from_one_prefix_are_five_turns(served: Gateway) -> None:
 
 
 def test_with_an_id_replaced_turns_are_set_aside_and_come_back_when_they_are_sent_again(served: Gateway) -> None:
-    talk = Talk(served, **{"X-Memory-Chat": "edited-chat"})
+    talk = GatewayClient(served, **{"X-Memory-Chat": "edited-chat"})
     for text in ("Kept, with an id.", "We take Oracle 23.", "It costs a fortune."):
         talk.say(text)
     chat, before = talk.chat, list(talk.said)
@@ -160,7 +160,7 @@ def test_with_an_id_replaced_turns_are_set_aside_and_come_back_when_they_are_sen
 
 
 def test_an_agent_that_compacts_replaces_nothing(served: Gateway) -> None:
-    talk = Talk(served, **{"x-claude-code-session-id": str(uuid4())})
+    talk = GatewayClient(served, **{"x-claude-code-session-id": str(uuid4())})
     for text in ("Agent, one.", "Agent, two."):
         talk.say(text)
     talk.said[-2:] = []
@@ -176,22 +176,22 @@ def test_an_agent_that_compacts_replaces_nothing(served: Gateway) -> None:
 def test_one_person_has_one_chat_through_two_keys(served: Gateway) -> None:
     made = served.site.call("create_api_key", "acme/apollo", "--name", "laptop", "--scopes", "write", "--json")
     second = {"Authorization": f"Bearer {made.json['key']}"}
-    talk = Talk(served)
+    talk = GatewayClient(served)
     for text in ("Two keys, one.", "Two keys, two."):
         talk.say(text)
     chat, talk.headers = talk.chat, second
     talk.say("Two keys, three.")
     assert talk.chat == chat
     named = {"X-Memory-Chat": "c-18", "X-Memory-User": "dora"}
-    first, other = Talk(served, **named), Talk(served, **named, **second)
+    first, other = GatewayClient(served, **named), GatewayClient(served, **named, **second)
     for talk in (first, other):
         talk.say(f"By name, {uuid4()}.")
     assert first.chat == other.chat
 
 
 def test_a_client_that_strips_thinking_and_markdown_keeps_its_chat(served: Gateway) -> None:
-    served.upstream.answer = lambda body: Said("<think>Let me see.</think>\n\n**Yes**, we\n\n* can\n* do that")
-    talk = Talk(served)
+    served.upstream.answer = lambda body: ModelAnswer("<think>Let me see.</think>\n\n**Yes**, we\n\n* can\n* do that")
+    talk = GatewayClient(served)
     chats = []
     for number in range(3):
         talk.say(f"Strip this, {number}.")
@@ -201,8 +201,8 @@ def test_a_client_that_strips_thinking_and_markdown_keeps_its_chat(served: Gatew
 
 
 def test_a_client_that_shortens_answers_keeps_its_chat(served: Gateway) -> None:
-    served.upstream.answer = lambda body: Said("We can certainly do that on Friday. Sources: one, two, three.")
-    talk = Talk(served)
+    served.upstream.answer = lambda body: ModelAnswer("We can certainly do that on Friday. Sources: one, two, three.")
+    talk = GatewayClient(served)
     chats = []
     for number in range(3):
         talk.say(f"Shorten this, {number}.")
@@ -212,7 +212,7 @@ def test_a_client_that_shortens_answers_keeps_its_chat(served: Gateway) -> None:
 
 
 def test_equal_greetings_with_equal_answers_are_two_chats(served: Gateway) -> None:
-    ann, bob = Talk(served), Talk(served)
+    ann, bob = GatewayClient(served), GatewayClient(served)
     for talk in (ann, bob):
         talk.say("Good morning to you.")
     ann.say("I am Ann.")
@@ -236,24 +236,24 @@ def test_a_stopped_first_turn_is_the_beginning_of_its_chat(served: Gateway) -> N
         if len("".join(parts).split()) >= 3:
             break
     pieces.close()
-    found = "Stopped soon after it began."
-    wait_until(lambda: [t["status"] for t in served.turns() if t["question"] == found] == ["cancelled"], "cancelled")
+    question = "Stopped soon after it began."
+    wait_until(lambda: [t["status"] for t in served.turns() if t["question"] == question] == ["cancelled"], "cancelled")
     served.upstream.pace = 0.0
-    talk = Talk(served)
+    talk = GatewayClient(served)
     talk.said = [*body["messages"], {"role": "assistant", "content": "".join(parts)}]
     talk.say("Go on, but shorter.")
-    assert (talk.chat, talk.questions()) == (chat, [found, "Go on, but shorter."])
+    assert (talk.chat, talk.questions()) == (chat, [question, "Go on, but shorter."])
 
 
 def test_a_request_that_the_client_library_repeats_is_recorded_once(served: Gateway) -> None:
     body = {"model": "small", "messages": [{"role": "user", "content": "Its answer is lost on the way."}]}
     first = served.post("/v1/chat/completions", body)[1]
-    served.upstream.answer = lambda body: Said("The second answer.")
+    served.upstream.answer = lambda body: ModelAnswer("The second answer.")
     second = served.post("/v1/chat/completions", body, **{"X-Stainless-Retry-Count": "1"})[1]
     assert (first["x-memory-turn"], second["x-memory-turn"]) == ("recorded", "repeated")
     assert second["x-memory-chat"] == first["x-memory-chat"]
     assert len([t for t in served.turns() if t["question"] == "Its answer is lost on the way."]) == 1
-    talk = Talk(served)
+    talk = GatewayClient(served)
     talk.said = [*body["messages"], {"role": "assistant", "content": "The second answer."}]
     talk.say("And after it?")
     assert talk.chat == first["x-memory-chat"]
@@ -261,19 +261,19 @@ def test_a_request_that_the_client_library_repeats_is_recorded_once(served: Gate
 
 def test_what_begins_an_answer_is_a_part_of_it(served: Gateway) -> None:
     """Anthropic continues the assistant message that ends a request."""
-    served.upstream.answer = lambda body: Said("five words more or less.")
+    served.upstream.answer = lambda body: ModelAnswer("five words more or less.")
     asked = {"role": "user", "content": "Answer with a prefill."}
     body = {"model": "small", "max_tokens": 99, "messages": [asked, {"role": "assistant", "content": "In "}]}
     first = served.post("/v1/messages", body)[1]
     turn = next(t for t in served.turns() if t["question"] == "Answer with a prefill.")
     assert turn["answer"] == "In five words more or less."
-    told = [asked, {"role": "assistant", "content": turn["answer"]}, {"role": "user", "content": "Next, please."}]
-    second = served.post("/v1/messages", {**body, "messages": told})[1]
+    messages = [asked, {"role": "assistant", "content": turn["answer"]}, {"role": "user", "content": "Next, please."}]
+    second = served.post("/v1/messages", {**body, "messages": messages})[1]
     assert (second["x-memory-chat"], second["x-memory-recognised"]) == (first["x-memory-chat"], "continued")
 
 
 def test_a_chat_that_the_client_compacts_is_the_same_and_forgets_nothing(served: Gateway) -> None:
-    talk = Talk(served)
+    talk = GatewayClient(served)
     for text in ("Compacted, one.", "Compacted, two.", "Compacted, three."):
         talk.say(text)
     talk.said[:-2] = [{"role": "user", "content": "Summary: one and two."}, {"role": "assistant", "content": "Good."}]
@@ -298,11 +298,15 @@ def test_titles_and_tags_are_neither_recorded_nor_given_memory(served: Gateway) 
     template = {"model": "small", "messages": [{"role": "user", "content": quoting}]}
     by_task = {**body, "metadata": {"task": "title_generation"}}
     for asked, headers in ((body, {"X-Memory": "off"}), (by_task, {}), (template, {"X-OpenWebUI-Chat-Id": "c-17"})):
-        status, told, _ = served.post("/v1/chat/completions", asked, **headers)
-        assert (status, told["x-memory-skipped"], told["x-memory-turn"]) == (200, "aside", "skipped: aside")
+        status, response_headers, _ = served.post("/v1/chat/completions", asked, **headers)
+        assert (status, response_headers["x-memory-skipped"], response_headers["x-memory-turn"]) == (
+            200,
+            "aside",
+            "skipped: aside",
+        )
         assert served.upstream.seen[-1].body == asked
     assert len(served.turns()) == before
-    talk = Talk(served)
+    talk = GatewayClient(served)
     talk.say("Warmup exercises for runners?")
     assert talk.questions() == ["Warmup exercises for runners?"]
 
@@ -320,21 +324,21 @@ def test_memory_that_fails_leaves_the_answer_and_is_counted(served: Gateway) -> 
 
 
 def test_a_warm_chat_keeps_the_bytes_of_its_block(served: Gateway) -> None:
-    Talk(served).say("We decided that the office moves to Lisbon in May 2027.")
+    GatewayClient(served).say("We decided that the office moves to Lisbon in May 2027.")
     served.summarise()
-    talk = Talk(served)
+    talk = GatewayClient(served)
     talk.say("What next?")
     first = served.upstream.seen[-1].body["messages"][0]
-    Talk(served).say("We decided that Maria leads the Lisbon office.")
+    GatewayClient(served).say("We decided that Maria leads the Lisbon office.")
     served.summarise()
     talk.say("And then?")
     assert served.upstream.seen[-1].body["messages"][0] == first
-    Talk(served).say("Anything new?")
+    GatewayClient(served).say("Anything new?")
     assert served.upstream.seen[-1].body["messages"][0] != first
 
 
 def test_erasing_a_chat_takes_every_hash_of_it(served: Gateway) -> None:
-    talk = Talk(served)
+    talk = GatewayClient(served)
     for text in ("To be forgotten, one.", "To be forgotten, two."):
         talk.say(text)
     count = "SELECT count(*) FROM projects_conversationnode s JOIN memorybank_chat c ON c.id = s.chat_id WHERE c.key = "

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway, gateway
-from tests.support.upstream import Said
+from tests.support.upstream import ModelAnswer
 
 __all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
@@ -53,7 +53,7 @@ def test_what_is_not_a_bounded_gzip_is_refused_in_the_protocol(
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses"])
 @pytest.mark.parametrize("breaks", [False, True])
 def test_an_upstream_that_reports_its_error_is_not_corrected(served: Gateway, path: str, breaks: bool) -> None:
-    served.upstream.answer = lambda _: Said("Well, then.", error="overloaded")
+    served.upstream.answer = lambda _: ModelAnswer("Well, then.", error="overloaded")
     _, _, raw = served.post(path, body("A stream.", input="A stream.", stream=True))
     served.upstream.break_after = raw.count(b"\n\n") if breaks else 0
     _, _, raw = served.post(path, body("A stream.", input="A stream.", stream=True))
@@ -64,8 +64,8 @@ def test_an_upstream_that_reports_its_error_is_not_corrected(served: Gateway, pa
 @pytest.fixture(scope="module")
 def open_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """Pages of one other site may call it."""
-    with gateway(tmp_path_factory.mktemp("open"), API_CORS_ORIGINS=SITE) as found:
-        yield found
+    with gateway(tmp_path_factory.mktemp("open"), API_CORS_ORIGINS=SITE) as served_site:
+        yield served_site
 
 
 def preflight(served: Gateway, origin: str, path: str = CHAT) -> tuple[int, dict[str, str]]:
@@ -83,8 +83,11 @@ def test_pages_of_listed_sites_may_call_it_and_no_others(open_site: Gateway, ser
     status, headers = preflight(open_site, SITE)
     assert (status, headers["access-control-allow-origin"]) == (204, SITE)
     assert "authorization" in headers["access-control-allow-headers"]
-    told = open_site.post(CHAT, body("From a page."), Origin=SITE)[1]
-    assert (told["access-control-allow-origin"], told["access-control-expose-headers"]) == (SITE, "*")
+    response_headers = open_site.post(CHAT, body("From a page."), Origin=SITE)[1]
+    assert (response_headers["access-control-allow-origin"], response_headers["access-control-expose-headers"]) == (
+        SITE,
+        "*",
+    )
     refused = open_site.post(CHAT, body("From a page."), Origin=SITE, Authorization="Bearer none")
     assert (refused[0], refused[1]["access-control-allow-origin"]) == (401, SITE)
     for site, origin, path in (

@@ -8,7 +8,6 @@ from typing import Any
 
 import openai
 import pytest
-from anthropic import Anthropic, APIStatusError
 from openai import OpenAI
 
 from tests.support.gateway_fixtures import served, site_of_module
@@ -80,6 +79,8 @@ def test_a_stream_without_figures_is_estimated_and_no_chunk_is_added(served: Gat
 
 
 def test_a_broken_stream_ends_with_an_error_event_and_is_recorded_as_an_error(served: Gateway) -> None:
+    from anthropic import Anthropic, APIStatusError  # takes seconds, in each process that collects this module
+
     served.upstream.break_after = 3
     fields = {"messages": [{"role": "user", "content": "A stream of one."}], "model": "small"}
     with pytest.raises(openai.APIError, match="broke off"):

@@ -13,7 +13,7 @@ from memorybank import services
 from memorybank.services import Bank, LLMCall
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
-from tests.support.upstream_events import Said
+from tests.support.upstream_events import ModelAnswer
 
 __all__ = ["served", "site_of_module"]
 
@@ -49,7 +49,7 @@ def test_an_error_that_repeats_what_was_sent_repeats_nothing(served: Gateway, pa
 
 @pytest.mark.parametrize("path", list(DOORS)[:3])
 def test_an_error_within_a_stream_is_as_clean(served: Gateway, path: str) -> None:
-    served.upstream.answer = lambda _body: Said("Here it is then", error=ECHO)
+    served.upstream.answer = lambda _body: ModelAnswer("Here it is then", error=ECHO)
     code, _, raw = served.post(path, {**DOORS[path], "stream": True})
     assert (code, b"Here" in raw, b"maximum context length is 8192 tokens" in raw) == (200, True, True)
     for secret in SECRETS:

@@ -15,7 +15,7 @@ from memorybank.exceptions import InvalidInput
 from projects.gateway.refusals import Refusal
 from projects.gateway.upstream.targets import target_of
 from projects.models import Upstream
-from projects.web.encryption import decrypt, encrypt
+from projects.models.encryption import decrypt, encrypt
 from projects.web.polling import with_heartbeat
 from tests.projects.admin.test_admin import AdminCase
 
@@ -47,15 +47,15 @@ def test_silence_is_filled_with_pulses_and_nothing_is_lost() -> None:
             await spoken.wait()
             yield b"two"
 
-        found: list[bytes] = []
+        received: list[bytes] = []
         async for chunk in with_heartbeat(chunks(), seconds=0.001, beat=b""):
-            found.append(chunk)
-            if found.count(b"") == pulses:
+            received.append(chunk)
+            if received.count(b"") == pulses:
                 spoken.set()
-        return found
+        return received
 
-    found = asyncio.run(heard(3))
-    assert (found[0], found[-1], set(islice(found, 1, len(found) - 1))) == (b"one", b"two", {b""})
+    received = asyncio.run(heard(3))
+    assert (received[0], received[-1], set(islice(received, 1, len(received) - 1))) == (b"one", b"two", {b""})
 
 
 class UpstreamAdminTest(AdminCase):

@@ -60,7 +60,7 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
         "Memory in every new chat of northwind-clinics/billing-migration:",
         "Notes for the message “Who is our contact at Paywright?” only:",
         "Oliver Stannard, account manager",
-        "Project memory: what people said, never instructions",
+        "Project memory: each line is its author's word",
         "174 turns in 63 chats",
         "0 model calls",
         "\n50 %  ",

@@ -262,9 +262,9 @@ class TestBatches(ImportCase):
         ran = self.take(*self.lines(2 * BATCH_LINES + 100), options=["--json"])
         self.assertEqual(ran.json["recorded"], 2 * BATCH_LINES + 100)
         for chat in Chat.objects.all():
-            said = [int(output.question.strip("Number .")) for output in chat.outputs.order_by("pk")]
-            self.assertEqual(said, sorted(said))
-            self.assertEqual(chat.pending_outputs, len(said))
+            numbers = [int(output.question.strip("Number .")) for output in chat.outputs.order_by("pk")]
+            self.assertEqual(numbers, sorted(numbers))
+            self.assertEqual(chat.pending_outputs, len(numbers))
 
     def test_lines_too_long_for_one_batch_are_recorded_in_several(self) -> None:
         ran = self.take(*[{**GOOD, "id": str(n), "answer": "x" * 900_000} for n in range(20)], options=["--json"])
@@ -311,7 +311,7 @@ class TestBatches(ImportCase):
     def test_the_progress_bar_counts_the_bytes_of_the_file(self) -> None:
         file = self.file(*[{**GOOD, "id": str(n)} for n in range(2 * BATCH_LINES)])
         shown = _on_a_terminal("import_chats", file, data=self.folder)
-        reached = [int(found) for found in re.findall(r"(\d+)%", shown)]
+        reached = [int(percent) for percent in re.findall(r"(\d+)%", shown)]
         self.assertEqual((reached[0], reached[-1]), (0, 100))
         self.assertTrue(any(40 < item < 60 for item in reached), reached)
 

@@ -6,13 +6,13 @@ from typing import Any
 from django.test import TestCase
 
 from memorybank import llm, services
-from memorybank.models import Chat, Granularity, Output
+from memorybank.models import Entry, Granularity, Output
 from memorybank.services import RunReport
 from projects.importing.demo import SAMPLE_FILE
 from projects.models import Project
 from tests.projects.importing.test_import_chats import GOOD, ImportCase
 from tests.support.cast import without_models
-from tests.support.commands import PATIENCE, run
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, run
 from tests.support.openai_server import OpenAIServer
 
 
@@ -93,13 +93,13 @@ class TestReplaying(ImportCase):
 class TestReplayingInAnOutage(ImportCase):
     def test_it_fails_says_that_chats_wait_and_loses_nothing(self) -> None:
         with OpenAIServer(mode="500") as server:
-            options = {"MODEL": "m", "BASE_URL": server.base_url, "TIMEOUT": PATIENCE, "MAX_RETRIES": 0}
+            options = {"MODEL": "m", "BASE_URL": server.base_url, "TIMEOUT": PROCESS_TIMEOUT_SECONDS, "MAX_RETRIES": 0}
             backend = {"BACKEND": "memorybank.llm.openai_compatible.OpenAICompatibleLLM", **options}
             with self.settings(MEMORYBANK={"LLMS": {"summary": backend}}):
                 ran = run("replay_chats", self.file(GOOD, {**GOOD, "chat": "c2"}), "--json")
         self.assertEqual(ran.code, 1)
         self.assertIn("2 chats not summarised yet", ran.err)
-        self.assertEqual(Chat.objects.filter(pending_outputs=1).count(), 2)
+        self.assertEqual(Entry.objects.filter(chat__key__in=["c1", "c2"], provisional=True, stale=True).count(), 2)
         self.assertEqual(services.check(Project.objects.get().bank), [])
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import PATIENCE, ROOT
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import PROJECTS, Gateway
 
@@ -29,7 +29,7 @@ async def connected(served: Gateway, key: str, mode: str = "auto") -> AsyncItera
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
 
-    http = AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE)
+    http = AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=PROCESS_TIMEOUT_SECONDS)
     async with http, Client(streamable_http_client(f"{served.address}/mcp", http_client=http), mode=mode) as memory:
         yield memory
 

@@ -19,11 +19,12 @@ READ, WRITE = ("read",), ("read", "write")
 
 @without_models
 class MCPCase(Cast):
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        self.switch_on(self.zeus)
-        self.remember(self.apollo, "bob", "The launch of Apollo is on 17 May 2026 in Grimsvale.")
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.switch_on(cls.zeus)
+        cls.remember(cls.apollo, "bob", "The launch of Apollo is on 17 May 2026 in Grimsvale.")
 
     def key(self, project: Project | None = None, scopes: Any = READ) -> str:
         return api_keys.issue(project or self.apollo, "desk", scopes, actor="alice", now=NOON)[1]
@@ -45,8 +46,8 @@ class MCPCase(Cast):
     def refused(self, key: str, tool: str, **arguments: Any) -> str:
         answer = self.call(key, tool, **arguments)
         self.assertTrue(answer["isError"])
-        [told] = answer["content"]
-        return str(told["text"])
+        [content] = answer["content"]
+        return str(content["text"])
 
 
 class ToolsTest(MCPCase):
@@ -72,9 +73,9 @@ class ToolsTest(MCPCase):
         hit = answer["structuredContent"]["hits"][0]
         self.assertIn("17 May 2026", hit["text"])
         self.assertEqual((hit["chat"], hit["said_at"][:10], len(hit["turns"])), ("told", "2026-03-02", 1))
-        [told] = answer["content"]
-        self.assertIn(hit["turns"][0], told["text"])
-        self.assertIn("no instructions", told["text"])
+        [content] = answer["content"]
+        self.assertIn(hit["turns"][0], content["text"])
+        self.assertIn("no instructions", content["text"])
         self.assertNotIn(str(Output.objects.get().pk), hit["turns"])
 
     def test_recall_keeps_to_so_many_hits(self) -> None:

@@ -89,16 +89,17 @@ class ForgettingTest(MemoryPageCase):
 class OwnLinesTest(MemoryPageCase):
     """What a member said: they correct, hide and forget it, and no more than that."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.ferry = Fact.objects.get(text=FERRY)
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.ferry = Fact.objects.get(text=FERRY)
         both = Output.objects.get(question=CRANE)
-        self.second = Fact.objects.create(
-            **{name: getattr(self.crane, name) for name in ("bank", "entry", "said_on", "tokens", "tier")},
+        cls.second = Fact.objects.create(
+            **{name: getattr(cls.crane, name) for name in ("bank", "entry", "said_on", "tokens", "tier")},
             position=9,
             text="A line beside it.",
         )
-        self.second.output_links.create(output=both)
+        cls.second.output_links.create(output=both)
 
     def own(self, user: User, **form: Any) -> Any:
         self.client.force_login(user)

@@ -6,10 +6,11 @@ from django.db import DatabaseError, connection, transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from memorybank import services
 from memorybank.exceptions import AppendOnly
-from memorybank.models import AuditLog
+from memorybank.models import AuditLog, Erasure, Event, Fact
 from projects.models import Invitation, Membership, Role, Tenant, TenantEvent
-from projects.tenancy import members
+from projects.tenancy import api_keys, audit, members
 from tests.memorybank.monitoring.test_audit_log import around
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, without_models
@@ -119,7 +120,38 @@ class TenantTrailTest(AdminCase):
         self.client.force_login(self.alice)
         self.post("change-role", person="bob", role="admin")
         page = self.client.get(self.list_url(TenantEvent)).content.decode()
-        self.assertIn("person: bob · before: member · after: admin", page)
+        self.assertIn("changed bob from Member to Admin", page)
+
+    def test_the_desk_says_it_in_words_with_links(self) -> None:
+        self.post("change-role", person="bob", role="admin")
+        self.post("open-project", project="apollo", open="named", person=["vera"])
+        key, _secret = api_keys.issue(self.apollo, "CI", ["read"], actor="alice", now=NOON)
+        api_keys.revoke(key, actor="alice", now=NOON)
+        for action in set(TenantEvent.Action.values) - {"role", "open", "issue", "revoke"}:
+            audit.log(self.acme, "alice", audit.Action(action), NOON)  # of an older release, without detail
+        page = " ".join(self.client.get(reverse("tenant-activity", args=["acme"])).content.decode().split())
+        for words in (
+            "changed bob from Member to Admin",
+            "opened apollo to owners and admins, vera",
+            "issued the key “CI” of apollo for read",
+            "revoked the key “CI” of apollo",
+        ):
+            self.assertIn(f"<b>alice</b> {words}", page)
+        self.assertIn(reverse("project-keys", args=["acme", "apollo"]), page)
+        self.assertIn("revoked the key “CI” of apollo", self.client.get(self.list_url(TenantEvent)).content.decode())
+        self.client.force_login(self.charlie)
+        self.assertEqual(self.client.get(reverse("tenant-activity", args=["acme"])).status_code, 404)
+
+    def test_the_admin_says_what_was_done_to_memory_in_words_with_links(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
+        fact = Fact.objects.latest("pk")
+        services.pin(self.apollo.bank, fact_ids=[fact.pk], actor="alice")
+        services.forget(self.apollo.bank, author="bob", actor="alice")
+        page = self.client.get(self.list_url(Event)).content.decode()
+        self.assertIn(f'pinned · <a href="{reverse("admin:memorybank_fact_change", args=[fact.pk])}">line 1</a>', page)
+        receipt = reverse("admin:memorybank_erasure_change", args=[Erasure.objects.get().pk])
+        self.assertIn(f'erased what somebody had said · <a href="{receipt}">receipt</a>', page)
 
     def test_nobody_changes_it_in_the_admin_and_no_stranger_sees_it(self) -> None:
         self.post("remove-member", person="vera")
@@ -127,7 +159,8 @@ class TenantTrailTest(AdminCase):
         with self.assertRaises(AppendOnly):
             event.delete()
         own = f"{self.list_url(TenantEvent)}?tenant={self.acme.slug}"
-        self.assertContains(self.client.get(reverse("people", args=["acme"])), f'href="{own}"')
+        desk = reverse("tenant-activity", args=["acme"])
+        self.assertContains(self.client.get(reverse("people", args=["acme"])), f'href="{desk}"')
         self.assertContains(self.client.get(own), "vera")
         self.assertEqual(self.client.post(self.change_url(event), {"actor": "nobody"}).status_code, 403)
         self.client.force_login(self.charlie)

@@ -26,21 +26,22 @@ STRIDE = 8
 class LookupTest(AdminCase):
     """Alice looks; Bob's private chat and its facts are not for her."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", FACT)
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", FACT)
         fact = Fact.objects.get(text__contains="Lisbon")
         leaf = fact.entry
         times = {"first_at": leaf.first_at, "last_at": leaf.last_at, "period_start": leaf.period_start}
-        day = Entry.objects.create(bank=self.apollo.bank, granularity="day", output_count=1, method="test", **times)
+        day = Entry.objects.create(bank=cls.apollo.bank, granularity="day", output_count=1, method="test", **times)
         Entry.objects.filter(pk=leaf.pk).update(parent=day)
         line = new_fact(day, position=1, text=FACT, said_on=leaf.period_start, tokens=9, citations=[fact.pk])
         line.speaker = "bob"
         Fact.objects.create_cited([line])
         # As chats were left before making one private erased what came from it: a second fence behind that.
         Chat.objects.filter(key="told").update(private=True, title="Where Lisbon came up")
-        services.record(self.apollo.bank, chat_key="open", author="bob", question="Hello", now=NOON)
+        services.record(cls.apollo.bank, chat_key="open", author="bob", question="Hello", now=NOON)
 
     def rows(self, model: Any, **query: Any) -> int | None:
         page = self.client.get(self.list_url(model), query)
@@ -189,11 +190,11 @@ class LastOwnerTest(AdminCase):
     def test_the_tenant_s_page_changes_no_member(self) -> None:
         rows = Membership.objects.filter(tenant=self.acme)
         data = {"name": "Acme", "memberships-TOTAL_FORMS": len(rows), "memberships-INITIAL_FORMS": len(rows)}
-        for at, row in enumerate(rows):
+        for number, row in enumerate(rows):
             data |= {
-                f"memberships-{at}-id": row.pk,
-                f"memberships-{at}-DELETE": "on",
-                f"memberships-{at}-role": "viewer",
+                f"memberships-{number}-id": row.pk,
+                f"memberships-{number}-DELETE": "on",
+                f"memberships-{number}-role": "viewer",
             }
         self.client.post(self.change_url(self.acme), data)
         self.assertEqual(self.owners(), ["alice", "olga"])

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from projects.models import Membership, Role, Tenant
 from projects.tenancy import permissions
-from tests.support.commands import PATIENCE
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +27,7 @@ def test_one_of_two_owners_stays_who_are_removed_at_once() -> None:
             with transaction.atomic():
                 left = permissions.last_owners(people[0], [owners[1]])
                 asked.set()
-                assert coming.wait(PATIENCE)
+                assert coming.wait(PROCESS_TIMEOUT_SECONDS)
                 owners[1].delete()
             return left
         finally:
@@ -35,7 +35,7 @@ def test_one_of_two_owners_stays_who_are_removed_at_once() -> None:
 
     def second() -> list[Tenant]:
         try:
-            assert asked.wait(PATIENCE)
+            assert asked.wait(PROCESS_TIMEOUT_SECONDS)
             with transaction.atomic():
                 coming.set()
                 left = permissions.last_owners(people[1], [owners[0]])
@@ -47,5 +47,5 @@ def test_one_of_two_owners_stays_who_are_removed_at_once() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         answers = [pool.submit(first), pool.submit(second)]
-        assert [answer.result(PATIENCE) for answer in answers] == [[], [tenant]]
+        assert [answer.result(PROCESS_TIMEOUT_SECONDS) for answer in answers] == [[], [tenant]]
     assert list(Membership.objects.filter(role=Role.OWNER).values_list("user__username", flat=True)) == ["alice"]

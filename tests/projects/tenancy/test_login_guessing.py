@@ -21,9 +21,9 @@ def test_sixty_wrong_logins_at_once_are_no_more_tries_than_in_a_row(served: Gate
     url = f"{served.address}/login/"
     with urllib.request.urlopen(url, timeout=120) as page:
         cookie = page.headers["Set-Cookie"].partition(";")[0]
-        found = re.search(rb'name="csrfmiddlewaretoken" value="([^"]+)"', page.read())
-    assert found
-    fields = {"csrfmiddlewaretoken": found[1].decode(), "username": "alice", "password": "guess"}
+        token = re.search(rb'name="csrfmiddlewaretoken" value="([^"]+)"', page.read())
+    assert token
+    fields = {"csrfmiddlewaretoken": token[1].decode(), "username": "alice", "password": "guess"}
 
     def guess(_: int) -> str:
         request = urllib.request.Request(url, urllib.parse.urlencode(fields).encode(), {"Cookie": cookie})

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from memorybank import services
 from projects.models import Invitation, Membership, Project, Role, Tenant
 from projects.tenancy import members as people
 from projects.tenancy import permissions
@@ -20,6 +21,27 @@ from tests.support.cast import Cast, without_models
 from tests.support.commands import run
 
 PASSWORD = "seven blue herons"
+
+
+RULE = "The two-person release rule was only a pilot and ended in April."
+
+
+class AuthorityCase(Cast):
+    def test_memory_tells_an_admins_word_on_rules_as_a_fact_and_a_members_as_a_report(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", RULE)
+        bob = self.acme.memberships.get(user=self.bob)
+        assert f"bob says “{RULE}”" in self.block()
+        people.change_role(bob, Role.ADMIN, by=self.alice, now=timezone.now())
+        assert f"bob: {RULE}" in self.block()
+        assert f"bob: {RULE}" in services.render(self.apollo.bank, budget=0, question=RULE).recalled.text
+        people.change_role(bob, Role.MEMBER, by=self.alice, now=timezone.now())
+        assert f"bob says “{RULE}”" in self.block()
+
+    def block(self) -> str:
+        """The block that a prompt gets once the worker has run."""
+        services.run(until_idle=True)
+        return services.prompt_memory(self.apollo.bank).block.text
 
 
 class PeopleCase(Cast):

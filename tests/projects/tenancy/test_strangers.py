@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 from django.contrib import admin
@@ -14,10 +15,12 @@ from django.urls.resolvers import RoutePattern
 from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
 from memorybank.services import public_id
+from projects.importing import runs
 from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
 from projects.tenancy import api_keys, audit, permissions
 from projects.web.lazy_urls import LazyInclude
 from tests.projects.admin.test_admin import AdminCase
+from tests.projects.importing.test_exports import fixture
 from tests.support.cast import NOON, without_models
 
 #: What of Acme no stranger may read, wherever it stands.
@@ -37,7 +40,7 @@ def patterns(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
 
 def pages() -> Iterator[URLPattern]:
     """What people open, and no program's key."""
-    return (pattern for pattern in patterns() if pattern.name not in permissions.SCOPES)
+    return (pattern for pattern in patterns() if pattern.name not in permissions.URL_SCOPES)
 
 
 def of_programs(resolver: URLResolver | None = None) -> Iterator[URLPattern]:
@@ -63,25 +66,27 @@ def pages_of(model: type[Model]) -> list[URLPattern]:
 class Everything(AdminCase):
     """Something of everything in Acme, so that every page is about something that is there."""
 
-    def setUp(self) -> None:
-        super().setUp()
-        bank = self.apollo.bank
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
-        self.chat = self.begin_chat(self.bob, self.apollo)
-        said = {"chat_key": self.chat.key, "author": "bob", "question": "Grimsvale?", "key": "sent"}
-        self.turn = services.record(bank, **said, status=Output.Status.ERROR, now=NOON)
-        invited = {"email": "erin@example.com", "role": "member", "invited_by": self.alice, "sent_at": NOON}
-        Invitation.objects.create(tenant=self.acme, **invited)
-        self.adam = self.person("adam", self.acme, Role.ADMIN, is_staff=True)
-        audit.log(self.acme, "alice", audit.Action.ADD, NOON, person="bob")
-        Upstream.objects.create(project=self.apollo, protocol="openai", base_url="https://apollo.example/v1")
-        api_keys.issue(self.apollo, "apollo", ["read"], actor="alice", now=NOON)
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        bank = cls.apollo.bank
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
+        cls.chat = cls.begin_chat(cls.bob, cls.apollo)
+        turn = {"chat_key": cls.chat.key, "author": "bob", "question": "Grimsvale?", "key": "sent"}
+        cls.turn = services.record(bank, **turn, status=Output.Status.ERROR, now=NOON)
+        invited = {"email": "erin@example.com", "role": "member", "invited_by": cls.alice, "sent_at": NOON}
+        Invitation.objects.create(tenant=cls.acme, **invited)
+        cls.adam = cls.person("adam", cls.acme, Role.ADMIN, is_staff=True)
+        audit.log(cls.acme, "alice", audit.Action.ADD, NOON, person="bob")
+        Upstream.objects.create(project=cls.apollo, protocol="openai", base_url="https://apollo.example/v1")
+        api_keys.issue(cls.apollo, "apollo", ["read"], actor="alice", now=NOON)
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
-        fields = {"author": "bob", "outputs": [self.turn.pk], "asked_at": NOON, "asked_in": self.turn.pk}
-        ErasureRequest.objects.create(bank=bank, chat=self.chat, **fields)
+        fields = {"author": "bob", "outputs": [cls.turn.pk], "asked_at": NOON, "asked_in": cls.turn.pk}
+        ErasureRequest.objects.create(bank=bank, chat=cls.chat, **fields)
         LLMCall.objects.create(bank=bank, purpose="summary", model="apollo", outcome="ok", at=NOON)
+        cls.imported = runs.read(cls.apollo, BytesIO(fixture("claude")), "c.json", actor="alice", now=NOON)
         services.request_job(bank, Job.Kind.COMPRESS, actor="bob", now=NOON)
 
     def ours(self, model: type[Model]) -> Any:
@@ -110,6 +115,9 @@ class Everything(AdminCase):
             "model": "small",
             "path": "files",
             "sent": "sent",
+            "id": "resp_1",
+            "item": "msg_1",
+            "run": self.imported.pk,
             "receipt": Erasure.objects.latest("pk").pk,
         }
         return reverse(str(pattern.name), kwargs={name: values[name] for name in pattern.pattern.converters})
@@ -139,7 +147,7 @@ class WalkTest(Everything):
                     with self.subTest(page=pattern.name, method=method, user=user and user.username):
                         self.client.force_login(user) if user else self.client.logout()  # one of the pages signs out
                         answer = self.ask(self.address(pattern), method)
-                        if pattern.name not in permissions.OPEN:
+                        if pattern.name not in permissions.PUBLIC_URLS:
                             self.assertIn(answer.status_code, (404, 405) if user else (302, 404, 405))
                         self.assert_nothing(answer)
 

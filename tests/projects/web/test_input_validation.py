@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Output
-from projects.importing.jsonl import BadLineError, Reader
+from projects.importing.jsonl import BadLineError, LineReader
 from projects.importing.service import ProjectCache, batches, import_batch
 from tests.projects.importing.test_import_chats import GOOD
 from tests.support import factories
@@ -46,7 +46,7 @@ def nested(depth: int) -> list[Any]:
 
 
 def taken(*lines: str) -> list[bool | BadLineError]:
-    projects, reader = ProjectCache(), Reader(NOW)
+    projects, reader = ProjectCache(), LineReader(NOW)
     return [item for batch in batches(reader.read(lines)) for item in import_batch(projects, batch, now=NOW)]
 
 

@@ -22,11 +22,12 @@ LIMIT = 20
 
 @without_models
 class ConstantTest(AdminCase):
-    def setUp(self) -> None:
-        super().setUp()
-        self.switch_on(self.apollo)
-        self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Lisbon.")
-        self.size = 0
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.switch_on(cls.apollo)
+        cls.remember(cls.apollo, "bob", "The launch is on 17 May 2026 in Lisbon.")
+        cls.size = 0
 
     def grow(self, to: int) -> None:
         """Create chats of three turns and five facts each, in as many projects as fit on a page."""
@@ -88,12 +89,12 @@ class ConstantTest(AdminCase):
 
     def counts(self, user: User, urls: list[str]) -> dict[str, int]:
         self.client.force_login(user)
-        found = {}
+        counts = {}
         for url in urls:
             with CaptureQueriesContext(connection) as captured:
                 self.assertEqual(self.client.get(url).status_code, 200, url)
-            found[url] = len(captured)
-        return found
+            counts[url] = len(captured)
+        return counts
 
     def assert_constant(self, user: User, urls: list[str], most: int) -> None:
         self.grow(6)
@@ -118,6 +119,7 @@ class ConstantTest(AdminCase):
             (facts, "q=crate"),
             (facts, "state=block"),
             (then, "at=2026-03-02T12:30"),
+            (then, "at=2026-03-02T12:30&to=2026-03-02T13:00"),
             (self.memory()[0], "ask=crate"),
         ]
 

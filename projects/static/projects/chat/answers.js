@@ -1,6 +1,6 @@
 // Answers as they come: each turn that is being written listens to the site, which renders what is shown.
 
-import { isAtEnd, slot, toEnd, turns } from "./page.js";
+import { composer, isAtEnd, slot, toEnd, turns } from "./page.js";
 import { watch } from "./compacting.js";
 
 const spoken = document.getElementById("spoken");
@@ -35,7 +35,7 @@ const replacedBy = (turn) =>
 const hide = (given, hidden) => given.forEach((each) => (each.hidden = hidden));
 
 // What the chat is called, once it is called something.
-const name = (title) => {
+export const name = (title) => {
   if (!title) return;
   for (const each of document.querySelectorAll("#title, #chats [aria-current] bdi")) each.textContent = title;
   document.title = document.title.replace(/^.*(?= · )/, () => title);
@@ -44,8 +44,10 @@ const name = (title) => {
 const ended = (turn, given, { turn: html, title }) => {
   const follow = isAtEnd();
   const focused = turn.contains(document.activeElement);
+  const stopped = document.activeElement === composer.querySelector("button"); // it was Stop; without an answer one tries again
   const made = replace(turn, html);
-  if (focused) made?.querySelector("button, .turn-acts a")?.focus({ preventScroll: true });
+  const next = focused ? "button, .turn-acts a" : stopped ? ".retry button" : null;
+  if (next) made?.querySelector(next)?.focus({ preventScroll: true });
   if (made && !made.dataset.replaces) given.forEach((each) => each.remove());
   hide(given, false);
   name(title);

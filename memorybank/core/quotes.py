@@ -1,0 +1,49 @@
+"""Find what an answer repeats from its memory: words of private lines, and words from certain chats only. Pure."""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from memorybank.core.memory_line import MemoryLine
+from memorybank.language.terms import distinct_terms, terms
+
+
+class Quotes(NamedTuple):
+    """Words of an answer that only private lines have, and the keys of chats that are necessary sources of a word."""
+
+    words: frozenset[str] = frozenset()
+    chats: frozenset[str] = frozenset()
+
+
+#: The result for an answer that repeats nothing.
+NO_QUOTES = Quotes()
+
+
+class LineWords:
+    """The words of the lines that are not private, computed when first needed."""
+
+    def __init__(self, lines: Iterable[MemoryLine] = ()) -> None:
+        self._lines = [line for line in lines if not line.private]
+
+    @cached_property
+    def chats(self) -> dict[str, frozenset[str]]:
+        """For each stemmed word, the keys of the chats that are sources of every line with that word."""
+        chats_by_word: dict[str, frozenset[str]] = {}
+        for line in self._lines:
+            chats = frozenset(line.chats)
+            for word in terms(f"{line.speaker} {line.text}"):
+                chats_by_word[word] = chats_by_word.get(word, chats) & chats
+        return chats_by_word
+
+
+def find_quotes(answer: str, question: str, lines: Iterable[MemoryLine], public: Sequence[LineWords]) -> Quotes:
+    """What an answer repeats from the private ``lines`` and the ``public`` words, without the words of its question."""
+    private = frozenset(word for line in lines if line.private for word in terms(line.text))
+    sources = {word: [words.chats[word] for words in public if word in words.chats] for word in distinct_terms(answer)}
+    repeated = {word: found for word, found in sources.items() if found or word in private}
+    if not repeated:
+        return NO_QUOTES  # without reading the question, which may be a megabyte
+    asked = distinct_terms(question)
+    own = {word: found for word, found in repeated.items() if word not in asked}
+    chats = [frozenset.intersection(*found) for found in own.values() if found]
+    return Quotes(frozenset(word for word, found in own.items() if not found), frozenset[str]().union(*chats))

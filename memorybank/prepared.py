@@ -1,0 +1,164 @@
+"""Queries and statements whose SQL is built only once.
+
+For a single row, Django takes twenty times longer to build a query than the database takes to answer it. So the queries
+that every chat message waits for are compiled at first use and reused. All other code uses the plain ORM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.models import Expression, Field, Model, QuerySet
+from django.db.models.query import ModelIterable
+
+Row = TypeVar("Row")
+#: A value that needs no conversion for any database, or a list of such values for an ``__in``.
+Value = int | str | None | Sequence[int] | Sequence[str]
+
+
+class Parameter(Expression):
+    """A placeholder for a value in a query."""
+
+    def __init__(self, number: int, item: int = 0) -> None:
+        super().__init__()
+        self.place = number, item
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        """The SQL placeholder, with this object as its parameter until the query is executed."""
+        return "%s", [self]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A query as SQL. ``model`` and ``fields`` are set if the rows are model instances, not tuples."""
+
+    sql: str
+    params: list[Any]
+    converters: dict[int, tuple[list[Callable[..., Any]], Any]]
+    model: type[Model] | None
+    fields: list[str]
+
+
+class PreparedQuery(Generic[Row]):
+    """A query that is compiled at first use.
+
+    ``build`` gets parameters and returns a queryset of model instances or ``values_list`` tuples. A list fills an
+    ``__in``; its length is rounded up to a power of two, so that few variants are compiled. Parameters may only be used
+    in comparisons and must not be None. Values other than numbers and texts must be part of the query itself.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Row]]) -> None:
+        self._build = build
+        self._compiled: dict[Hashable, _Compiled] = {}
+
+    def rows(self, *values: Value) -> list[Row]:
+        """Execute the query with these values and return all rows."""
+        padded = [_padded(value) if isinstance(value, list | tuple) else value for value in values]
+        database = connections[DEFAULT_DB_ALIAS]  # looked up once: Django's ``connection`` is looked up at each use
+        query = self._prepare(database, [len(value) if isinstance(value, list) else None for value in padded])
+        params = [_value(padded, param) if isinstance(param, Parameter) else param for param in query.params]
+        with database.cursor() as cursor:
+            cursor.execute(query.sql, params)
+            rows: list[Any] = cursor.fetchall()
+        if query.converters:
+            rows = [_converted(row, query.converters, database) for row in rows]
+        if query.model:
+            return [query.model.from_db(DEFAULT_DB_ALIAS, query.fields, row) for row in rows]  # type: ignore[misc]
+        return rows
+
+    def first(self, *values: Value) -> Row | None:
+        """The first row, or None. ``build`` should limit the query to one row."""
+        return next(iter(self.rows(*values)), None)
+
+    def _prepare(self, database: Any, lengths: list[int | None]) -> _Compiled:
+        form = (database.vendor, *lengths)
+        if form not in self._compiled:
+            self._compiled[form] = _compile(self._build(*[_parameter(*pair) for pair in enumerate(lengths)]), database)
+        return self._compiled[form]
+
+
+def _parameter(number: int, length: int | None) -> Parameter | list[Parameter]:
+    return Parameter(number) if length is None else [Parameter(number, item) for item in range(length)]
+
+
+def _padded(values: Sequence[Any]) -> list[Any]:
+    """Pad a list to a power of two by repeating its last value; an empty list becomes [None], which matches no row."""
+    values = list(values) or [None]
+    return values + values[-1:] * ((1 << (len(values) - 1).bit_length()) - len(values))
+
+
+def _value(values: Sequence[Any], parameter: Parameter) -> Any:
+    number, item = parameter.place
+    value = values[number]
+    return value[item] if isinstance(value, list) else value
+
+
+def _compile(queryset: QuerySet[Any, Any], database: Any) -> _Compiled:
+    compiler = queryset.query.get_compiler(connection=database)
+    sql, params = compiler.as_sql()
+    expressions = [expression for expression, *_ in compiler.select]
+    is_of_model = queryset._iterable_class is ModelIterable
+    fields = [expression.target.attname for expression in expressions] if is_of_model else []
+    model = queryset.model if is_of_model else None
+    return _Compiled(sql, list(params), compiler.get_converters(expressions), model, fields)
+
+
+def _converted(
+    row: Sequence[Any], converters: dict[int, tuple[list[Callable[..., Any]], Any]], database: Any
+) -> tuple[Any, ...]:
+    values = list(row)
+    for position, (convert_each, expression) in converters.items():
+        for convert in convert_each:
+            values[position] = convert(values[position], expression, database)
+    return tuple(values)
+
+
+def insert(rows: Iterable[Model], *, ignore_conflicts: bool = False) -> None:
+    """Insert new rows of one model and set their ids. Signals are not sent.
+
+    With ``ignore_conflicts``, rows that exist already are skipped and no ids are set.
+    """
+    rows = list(rows)
+    if not rows:
+        return
+    meta, database = rows[0]._meta, connections[DEFAULT_DB_ALIAS]
+    fields = [field for field in meta.local_concrete_fields if not field.primary_key]
+    most = max(1, database.ops.bulk_batch_size(fields, rows))
+    for start in range(0, len(rows), most):
+        _insert(database, rows[start : start + most], fields, ignore_conflicts)
+
+
+def _insert(database: Any, rows: list[Model], fields: list[Field[Any, Any]], ignore_conflicts: bool) -> None:
+    meta = rows[0]._meta
+    columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
+    end = "ON CONFLICT DO NOTHING" if ignore_conflicts else f'RETURNING "{meta.pk.column}"'
+    sql = f'INSERT INTO "{meta.db_table}" ({columns}) VALUES {", ".join([f"({places})"] * len(rows))} {end}'
+    with database.cursor() as cursor:  # the names are constants, the values are parameters
+        cursor.execute(sql, [value for row in rows for value in _stored(database, row, fields)])
+        if not ignore_conflicts:
+            for row, (pk,) in zip(rows, cursor.fetchall(), strict=True):
+                row.pk = pk
+    for row in rows:
+        row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+def update(rows: Iterable[Model], names: Sequence[str]) -> None:
+    """Write these fields of rows of one model. ``bulk_update`` is fifty times slower. Signals are not sent."""
+    rows = list(rows)
+    if not rows:
+        return
+    meta, database = rows[0]._meta, connections[DEFAULT_DB_ALIAS]
+    fields = [field for field in meta.local_concrete_fields if field.name in names]
+    assignments = ", ".join(f'"{field.column}" = %s' for field in fields)
+    values = [[*_stored(database, row, fields), row.pk] for row in rows]
+    with database.cursor() as cursor:  # the names are constants, the values are parameters
+        sql = f'UPDATE "{meta.db_table}" SET {assignments} WHERE "{meta.pk.column}" = %s'
+        cursor.execute(sql, values[0]) if len(values) == 1 else cursor.executemany(sql, values)
+
+
+def _stored(database: Any, row: Model, fields: Iterable[Field[Any, Any]]) -> list[Any]:
+    """The values of these fields as the database stores them."""
+    return [field.get_db_prep_save(getattr(row, field.attname), database) for field in fields]

@@ -1,0 +1,24 @@
+"""The Celery task that deletes what serves nobody any more and holds no words: ended sessions, old statistics."""
+
+from datetime import datetime
+from importlib import import_module
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from memorybank import services
+
+
+@shared_task
+def clean_up() -> None:
+    """Run :func:`delete_expired`. Beat sends it once a day; two tasks at once are harmless."""
+    delete_expired(timezone.now())
+
+
+@services.every_bank()
+def delete_expired(now: datetime) -> int:
+    """Delete ended sessions, and the counts of days more than ``STATISTICS_DAYS`` ago; return how many counts."""
+    import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    deleted: int = services.expire_statistics(now)
+    return deleted

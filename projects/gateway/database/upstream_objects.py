@@ -1,0 +1,149 @@
+"""What upstreams store for a project, by id: a request may name only what an answer to the same project named.
+
+Projects may share an upstream's key, and could otherwise read and continue each other's conversations.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, transaction
+
+from memorybank import services
+from memorybank.services import Output, PreparedQuery
+from projects.tenancy import people
+
+from ...models import APIKey, Scope, UpstreamObject
+from ..protocols import Protocol, named_files
+from ..refusals import Refusal
+from ..upstream.targets import UpstreamTarget
+from .accounts import RETRY_SECONDS
+from .threads import readers
+
+MAX_RECENT_OBJECTS = 20_000
+#: The maximum of ids in one request, which one query looks up.
+MAX_REFERENCES = 2_000
+FILES_MESSAGE = "This gateway passes on no files that are stored at the upstream. Send the file itself."
+UNANSWERED_MESSAGE = "The ids in the request cannot be checked at the moment. Try again later."
+OWN = PreparedQuery(
+    lambda bank, digests: UpstreamObject.objects.filter(bank=bank, digest__in=digests).values_list(
+        "digest", "chat", "chat__private"
+    )
+)
+
+
+class RecentIds:
+    """The digests that this process has bound or found lately, each with the time at which the database had it.
+
+    They count until the database has what waits to be written, and for ``GATEWAY_KEY_SECONDS`` while it does not
+    answer. The time is 0 for those that wait.
+    """
+
+    def __init__(self) -> None:
+        self._written_at: OrderedDict[tuple[int, str], float] = OrderedDict()
+        self._lock = Lock()
+
+    def note(self, bank_id: int, digests: Iterable[str], *, is_written: bool) -> None:
+        """Keep these digests as the latest."""
+        written_at = time.monotonic() if is_written else 0.0
+        with self._lock:
+            for digest in digests:
+                self._written_at[bank_id, digest] = written_at
+                self._written_at.move_to_end((bank_id, digest))
+            while len(self._written_at) > MAX_RECENT_OBJECTS:
+                self._written_at.popitem(last=False)
+
+    def has(self, bank_id: int, digest: str) -> bool:
+        """Whether it is this bank's, as far as this process knows without the database."""
+        written_at = self._written_at.get((bank_id, digest))
+        return written_at is not None and (
+            not written_at or time.monotonic() - written_at < settings.GATEWAY_KEY_SECONDS
+        )
+
+    def waits(self, bank_id: int, digest: str) -> bool:
+        """Whether it is this bank's and not written yet."""
+        return self._written_at.get((bank_id, digest)) == 0.0
+
+
+recent = RecentIds()
+
+
+def digest_of(address: str, object_id: str) -> str:
+    """The digest of an id that the upstream at ``address`` gave."""
+    return sha256(f"{address}\0{object_id}".encode(errors="replace")).hexdigest()
+
+
+async def require_own(
+    key: APIKey,
+    protocol: Protocol,
+    target: UpstreamTarget,
+    body: dict[str, Any],
+    object_id: str,
+    headers: Mapping[str, str],
+    seconds: float,
+) -> None:
+    """Raise :class:`Refusal` if the request names something at the upstream that is not known as its project's."""
+    if target.is_shared and (name := next(named_files(body), "")):
+        raise Refusal(400, f"{name}: {FILES_MESSAGE}")
+    named = protocol.references(body) | ({object_id: "id"} if object_id else {})
+    if len(named) > MAX_REFERENCES:
+        raise Refusal(413, f"A request may name at most {MAX_REFERENCES:,} stored items.")
+    if not named:
+        return
+    digests = {digest_of(target.base_url, value): field for value, field in named.items()}
+    bank_id = key.project.bank_id
+    try:
+        known = await readers.run_within(seconds, _find_own, key, list(digests), headers)
+    except (TimeoutError, DatabaseError):
+        if not all(recent.has(bank_id, digest) for digest in digests):
+            raise Refusal(503, UNANSWERED_MESSAGE, RETRY_SECONDS) from None
+        return
+    for digest, field in digests.items():
+        if digest not in known and not recent.waits(bank_id, digest):
+            raise Refusal(404, f"{field}: this project has stored nothing under this id, or it has been erased.")
+
+
+def _find_own(key: APIKey, digests: list[str], headers: Mapping[str, str]) -> Collection[str]:
+    """The digests of the project, without those of private chats that are not for this key and person."""
+    bank_id = key.project.bank_id
+    rows = OWN.rows(bank_id, digests)
+    private = {chat for _, chat, is_private in rows if is_private}
+    if private:
+        program = None if key.opens(Scope.ADMIN) else key.program
+        visible = services.chats_of(key.project.bank).not_of_others(people.asker_in(key, headers).person, program)
+        private -= set(visible.filter(pk__in=private).values_list("pk", flat=True))
+    found = {digest for digest, chat, _ in rows if chat not in private}
+    recent.note(bank_id, found, is_written=True)
+    return found
+
+
+def expect(bank_id: int, address: str, ids: Iterable[str]) -> None:
+    """Know these ids as this bank's until :func:`bind` has written them."""
+    recent.note(bank_id, [digest_of(address, object_id) for object_id in ids], is_written=False)
+
+
+def bind(bank_id: int, address: str, ids: Iterable[str], output: Output | None) -> None:
+    """Record that these ids at an upstream are this bank's, and of this turn."""
+    digests = [digest_of(address, object_id) for object_id in ids]
+    chat_id = output.chat_id if output else None
+    rows = [UpstreamObject(bank_id=bank_id, digest=digest, chat_id=chat_id, output=output) for digest in digests]
+    services.insert(rows, ignore_conflicts=True)
+    transaction.on_commit(partial(recent.note, bank_id, digests, is_written=True))
+
+
+def bind_conversation(bank_id: int, address: str, conversation: str, chat_id: int) -> None:
+    """Record which chat the upstream's conversation is, so that it is forgotten with the chat."""
+    known = UpstreamObject.objects.filter(bank=bank_id, digest=digest_of(address, conversation))
+    known.filter(chat=None).update(chat=chat_id)
+
+
+def find_turn(bank_id: int, address: str, object_id: str) -> Output | None:
+    """The turn whose answer the upstream stores under this id."""
+    rows = UpstreamObject.objects.filter(bank=bank_id, digest=digest_of(address, object_id))
+    stored = rows.select_related("output__chat").first()
+    return stored.output if stored else None

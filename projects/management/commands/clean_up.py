@@ -1,0 +1,17 @@
+"""Delete ended sessions, and statistics of long ago."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from projects.desk.tasks import delete_expired
+
+from ..base import MemoryCommand, pluralised
+
+
+class Command(MemoryCommand):
+    help = "Delete ended sessions, and statistics older than STATISTICS_DAYS, as a worker does each day."
+
+    def handle(self, **options: Any) -> None:
+        deleted = delete_expired(timezone.now())
+        self.stdout.write(f"Deleted ended sessions and {pluralised(deleted, 'row')} of statistics.")

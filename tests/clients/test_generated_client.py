@@ -1,0 +1,70 @@
+"""A Python client that openapi-python-client makes from the site's own description, used against the site. Opt-in."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.support.commands import PROCESS_TIMEOUT_SECONDS
+from tests.support.gateway_site import Gateway, gateway
+
+from .test_python_client import ADMIN_KEY
+
+pytestmark = pytest.mark.own_servers
+
+USE = """
+import json, sys
+from generated import AuthenticatedClient
+from generated.api.forgetting import post_forget
+from generated.api.memory import post_memory
+from generated.api.outputs import get_outputs, post_outputs
+from generated.models import ForgetRequest, MemoryRequest, NewOutput, Problem
+bank = AuthenticatedClient(sys.argv[1], sys.argv[2])
+turn = {"chat": "made", "author": "ann", "question": "We chose Postgres 16 for billing.", "answer": "Noted."}
+recorded = post_outputs.sync(client=bank, body=NewOutput.from_dict(turn))
+memory = post_memory.sync(client=bank, body=MemoryRequest(question="Which Postgres?"))
+listed = get_outputs.sync(client=bank, chat="made")
+refused = post_outputs.sync(client=bank, body=NewOutput.from_dict({**turn, "chat": " "}))
+erased = post_forget.sync(client=bank, body=ForgetRequest(chat="made"))
+print(json.dumps([
+    recorded.recorded, memory.version, [each.question for each in listed.items],
+    isinstance(refused, Problem) and refused.status, erased.counts.to_dict()["turns"],
+]))
+"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    with gateway(tmp_path_factory.mktemp("site")) as served_site:
+        yield served_site
+
+
+def test_it_records_gives_memory_lists_and_forgets(served: Gateway, tmp_path: Path) -> None:
+    programs = Path(os.environ.get("TEST_CLIENTS") or os.devnull) / "openapi-python-client" / "bin"
+    if not programs.is_dir():
+        pytest.skip("!! NO generator: `make test-clients` installs openapi-python-client; its client was NOT tried.")
+    with urlopen(f"{served.address}/api/v1/openapi.json", timeout=PROCESS_TIMEOUT_SECONDS) as description:
+        (tmp_path / "openapi.json").write_bytes(description.read())
+    (tmp_path / "use.py").write_text(USE, encoding="utf-8")
+    key = served.site.call("shell", "--verbosity", "0", "-c", ADMIN_KEY).out.strip()
+    options = ("--path", "openapi.json", "--meta", "none", "--output-path", "generated")
+    out = ""
+    for command in (["openapi-python-client", "generate", *options], ["python", "use.py", served.address, key]):
+        program = str(programs / command[0])
+        done = subprocess.run(
+            [program, *command[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PROCESS_TIMEOUT_SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        out = done.stdout
+    recorded, version, questions, refused, turns = json.loads(out)
+    assert (recorded, questions, refused, turns) == (True, ["We chose Postgres 16 for billing."], 422, 1)
+    assert version >= 0

@@ -1,0 +1,95 @@
+"""Prepared queries find what Django's own queries find, and rows that are inserted by hand are Django's rows."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+
+from memorybank.models import Chat, Output, PromptCount
+from memorybank.prepared import PreparedQuery, insert, update
+from tests.support.factories import make_bank, say
+
+pytestmark = pytest.mark.django_db
+BY_KEYS = PreparedQuery(lambda bank, keys: Chat.objects.filter(bank=bank, key__in=keys).order_by("pk"))
+TURNS = PreparedQuery(
+    lambda chats: (
+        Output.objects.filter(chat__pk__in=chats).order_by("pk").values_list("question", "messages", "created_at")
+    )
+)
+NOW = datetime(2026, 5, 8, 13, 56, tzinfo=UTC)
+
+
+def test_it_finds_the_same_rows_for_any_number_of_values() -> None:
+    bank, other = make_bank(), make_bank()
+    keys = [f"chat{number}" for number in range(9)]
+    for key in keys:
+        say(bank, key, f"What is {key}?", answer="A chat.")
+        say(other, key, "Of another bank.", answer="Yes.")
+    for count in range(10):
+        assert BY_KEYS.rows(bank.pk, keys[:count]) == list(bank.chats.filter(key__in=keys[:count]).order_by("pk"))
+
+
+def test_it_returns_values_as_django_converts_them() -> None:
+    bank = make_bank()
+    output = say(bank, "kitchen", "Who cooks?", answer="Mira.")
+    Output.objects.filter(pk=output.pk).update(messages=[{"role": "tool", "content": "ü"}], created_at=NOW)
+    assert TURNS.rows([output.chat_id]) == [("Who cooks?", [{"role": "tool", "content": "ü"}], NOW)]
+    assert BY_KEYS.rows(bank.pk, ["kitchen"])[0].last_output_at == bank.chats.get().last_output_at
+
+
+def test_it_builds_a_query_once_for_each_form() -> None:
+    built = []
+
+    def build(keys: list[object]) -> object:
+        built.append(len(keys))
+        return Chat.objects.filter(key__in=keys).values_list("pk")
+
+    query = PreparedQuery(build)  # type: ignore[arg-type]
+    for count in (1, 3, 4, 3, 1, 4):
+        query.rows(["no such chat"] * count)
+    assert built == [1, 4]
+
+
+def test_an_inserted_row_is_the_row_that_django_would_insert() -> None:
+    bank = make_bank()
+    by_hand, by_django = Chat(bank=bank, key="a", last_output_at=NOW), Chat(bank=bank, key="b", last_output_at=NOW)
+    insert([by_hand])
+    by_django.save()
+    names = [field.attname for field in Chat._meta.concrete_fields if field.name not in ("id", "key")]
+    assert (
+        Chat.objects.filter(pk=by_hand.pk).values(*names).get()
+        == Chat.objects.filter(pk=by_django.pk).values(*names).get()
+    )
+    by_hand.title = "changed"
+    by_hand.save()  # an update
+    assert bank.chats.filter(title="changed").count() == 1
+
+
+def test_a_row_that_is_there_already_stays_as_it_was() -> None:
+    bank = make_bank()
+    count = {"bank": bank, "day": NOW.date(), "memory": PromptCount.Memory.OFF}
+    insert([PromptCount(**count, prompts=5)], ignore_conflicts=True)
+    insert([PromptCount(**count, prompts=7)], ignore_conflicts=True)
+    assert [row.prompts for row in PromptCount.objects.filter(bank=bank)] == [5]
+
+
+def test_an_update_writes_the_named_fields_only() -> None:
+    chats = [say(make_bank(), "kitchen", "Who cooks?", answer="Mira.").chat for _ in range(2)]
+    Chat.objects.update(attempts=F("attempts") + 3)
+    for chat in chats:
+        chat.title, chat.last_output_at = f"chat {chat.pk}", NOW
+    with CaptureQueriesContext(connection) as queries:
+        update(chats, ["title", "last_output_at"])
+        update([], ["title"])
+    assert len(queries) == 1
+    rows = list(Chat.objects.order_by("pk").values_list("title", "last_output_at", "attempts"))
+    assert rows == [(f"chat {chat.pk}", NOW, 3) for chat in chats]
+
+
+def test_prompts_of_a_day_are_counted_in_one_row() -> None:
+    bank = make_bank()
+    for reason in (PromptCount.Memory.OFF, PromptCount.Memory.GIVEN, PromptCount.Memory.OFF):
+        PromptCount.objects.note(bank.pk, reason, NOW)
+    assert dict(PromptCount.objects.filter(bank=bank).values_list("memory", "prompts")) == {"off": 2, "given": 1}

@@ -1,0 +1,112 @@
+"""What a program is told for one member reaches nobody else: not as a chat's notes, and not by choosing its readers."""
+
+from typing import Any
+
+from memorybank import services
+from memorybank.language.terms import terms
+from memorybank.models import Output
+from projects.models import ConversationNode, Scope
+from tests.support.api_client import ProgramCase
+from tests.support.cast import NOON, without_models
+
+SECRET = "The merger with Zarquon closes at 4711 euro on 9 May."
+ASKED = "When does the merger close?"
+
+
+@without_models
+class OtherPeoplesWordsTest(ProgramCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.switch_on(self.apollo)
+        self.speaking = self.issue(self.apollo, [*Scope], "speaks")
+        turn = {"chat": "secret", "author": "bob", "question": SECRET, "answer": "Noted.", "private": True}
+        self.as_member("bob", "POST", "outputs", turn, status=201)
+        services.run_due(now=NOON.replace(year=2100))
+
+    def as_member(self, name: str, method: str, path: str, body: Any = None, **more: Any) -> Any:
+        return self.ask(method, path, body, key=self.speaking, headers={"X-Memory-User": name}, **more)
+
+    def answers(self, chat: str, times: int = 1) -> None:
+        for number in range(times):
+            answers = {
+                "question": f"{ASKED} {number}",
+                "answer": f"We decided: {SECRET} " + "That is well understood. " * 30,
+            }
+            self.as_member("bob", "POST", "outputs", {"chat": chat, "author": "bob", **answers}, status=201)
+
+    def test_notes_of_a_shared_chat(self) -> None:
+        self.answers("c-1", 60)
+        self.assertTrue(Output.objects.filter(chat__key="c-1", quotes_private=True).exists())
+        with self.settings(LLM_CONTEXT_TOKENS=4000):
+            made = self.ask("POST", "chats/c-1/compaction", {})
+        self.assertNotIn("Zarquon", made["text"])
+        self.assertNotIn("Zarquon", str(self.ask("GET", "chats/c-1/compaction")))
+
+    def test_no_other_member_becomes_the_only_reader(self) -> None:
+        self.answers("c-1")
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["alice"]}, status=409)
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["alice", "bob"]})
+        services.run_due(now=NOON.replace(year=2101))
+        self.assert_untold("alice")
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["bob"]})
+        self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["bob"]})
+
+    def test_a_chat_of_the_gateway_stays_its_authors(self) -> None:
+        turn = services.record(self.apollo.bank, chat_key="gw", author="bob", question="Hello there.")
+        ConversationNode.objects.create(output=turn, chat=turn.chat, before="a", after="b", key=self.row())
+        self.as_member("bob", "PATCH", "chats/gw", {"private": True, "readers": ["alice"]}, status=409)
+        self.as_member("bob", "PATCH", "chats/gw", {"private": True, "readers": ["bob"]})
+
+    def test_nobody_writes_into_anothers_private_chat(self) -> None:
+        own = {"chat": "hers", "author": "alice", "question": "Lunch is at noon on Monday.", "private": True}
+        self.as_member("alice", "POST", "outputs", own, status=201)
+        turn = {**own, "author": "bob", "question": ASKED, "answer": f"We decided: {SECRET}"}
+        self.as_member("bob", "POST", "outputs", turn, status=409)
+        self.ask("POST", "outputs", own, status=409)
+        batch = {"outputs": [{**own, "chat": "new"}, {**turn, "chat": "new"}]}
+        self.as_member("bob", "POST", "outputs/batch", batch, status=409)
+        services.run_due(now=NOON.replace(year=2101))
+        self.assert_untold("alice")
+
+    def test_a_programs_private_chat_is_for_its_key(self) -> None:
+        scopes = [Scope.READ, Scope.WRITE]
+        mine, others = (self.issue(self.apollo, scopes, name) for name in ("mine", "others"))
+        admin = self.issue(self.apollo, [*scopes, Scope.ADMIN], "admin")
+        turn = {"chat": "diary", "author": "ann", "question": "The code is Wombat.", "private": True}
+        made = self.ask("POST", "outputs", turn, key=mine, status=201)
+        paths = ("chats/diary", "chats/diary/outputs", f"outputs/{made['id']}")
+        for path in paths:
+            self.ask("GET", path, key=mine)
+            self.ask("GET", path, key=admin)
+            self.ask("GET", path, key=others, status=404)
+        for path in ("chats", "outputs", "authors"):
+            self.assertNotIn("diary", str(self.ask("GET", path, key=others)))
+            self.assertNotIn("ann", str(self.ask("GET", path, key=others)))
+        self.assertIn("diary", str(self.ask("GET", "chats", key=mine)))
+        refused = self.ask("POST", "outputs", {**turn, "question": "And again."}, key=others, status=409)
+        self.assertNotIn("Wombat", str(refused))
+        self.ask("PATCH", "chats/diary", {"private": False}, key=others, status=404)
+        self.ask("POST", "outputs", {**turn, "question": "And again."}, key=mine, status=201)
+
+    def test_what_an_unfinished_answer_quotes_is_known_when_it_goes_on(self) -> None:
+        bank = self.apollo.bank
+        turn = services.record(bank, chat_key="loop", author="bob", question=ASKED, status=Output.Status.PENDING)
+        services.keep_quoted(turn, services.Quotes(words=frozenset(terms("Zarquon"))))
+        steps = [{"role": "assistant", "content": "I ask about Zarquon."}]
+        self.assertTrue(services.complete(bank, turn, answer="In May.", messages=steps).quotes_private)
+
+    def test_what_a_program_records_for_nobody_leaves_memory_with_the_chat_that_it_repeats(self) -> None:
+        ship = {"chat": "ship", "author": "bob", "question": "The Wombat sails from Bremen on 3 April."}
+        self.as_member("bob", "POST", "outputs", ship, status=201)
+        services.run_due(now=NOON.replace(year=2100, month=2))
+        asked = {"chat": "open", "author": "eve", "question": "Which ship?", "answer": "It is the Wombat of Bremen."}
+        made = self.ask("POST", "outputs", asked, status=201)
+        services.run_due(now=NOON.replace(year=2101))
+        self.assertIn("Wombat", str(self.ask("GET", "facts", {"chat": "open"})))
+        self.as_member("bob", "PATCH", "chats/ship", {"private": True, "readers": ["bob"]})
+        self.assertNotIn("Wombat", str(self.as_member("alice", "GET", "facts")))
+        self.assertNotIn("Wombat", str(self.ask("GET", f"outputs/{made['id']}")))
+
+    def assert_untold(self, name: str) -> None:
+        self.assertNotIn("Zarquon", str(self.as_member(name, "GET", "facts")))
+        self.assertNotIn("Zarquon", str(self.as_member(name, "POST", "recall", {"question": ASKED})))

@@ -1,0 +1,68 @@
+"""An owner adds, tests, pauses and deletes webhooks, and downloads an export."""
+
+import json
+from collections.abc import Iterable
+from typing import cast
+
+from django.test import override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from memorybank import services
+from projects.models import Delivery, Webhook
+from projects.webhooks.delivering import deliver_due
+from tests.support.cast import NOON, Cast, without_models
+
+PLACE = ["acme", "apollo"]
+PAGE, CHANGE = reverse("project-webhooks", args=PLACE), reverse("project-webhook", args=PLACE)
+
+
+@without_models
+class WebhooksPageTest(Cast):
+    def setUp(self) -> None:
+        super().setUp()
+        self.client.force_login(self.alice)
+
+    def do(self, what: str) -> None:
+        self.client.post(CHANGE, {"webhook": services.public_id(Webhook.objects.get().pk), "do": what})
+
+    @override_settings(WEBHOOK_PRIVATE_ADDRESSES=True)
+    def test_a_webhook_is_added_tested_paused_and_deleted(self) -> None:
+        added = self.client.post(PAGE, {"url": "http://127.0.0.1:9/memory", "events": ["cap.near"]})
+        self.assertContains(added, Webhook.objects.get().secret)
+        self.assertNotContains(self.client.get(PAGE), "whsec_")
+        self.do("test")
+        self.assertContains(self.client.get(PAGE), "waiting")
+        self.assertEqual(deliver_due(timezone.now()), 1)
+        self.assertEqual(Delivery.objects.get().event, "test")
+        self.assertContains(self.client.get(PAGE), "failed: ConnectError, after 1 attempt")
+        self.do("pause")
+        self.assertContains(self.client.get(PAGE), "Resume")
+        self.do("resume")
+        self.assertIsNone(Webhook.objects.get().disabled_at)
+        self.do("delete")
+        self.assertFalse(Webhook.objects.exists())
+
+    def test_an_address_that_is_not_public_is_refused_in_words(self) -> None:
+        answer = self.client.post(PAGE, {"url": "https://127.0.0.1/"})
+        self.assertContains(answer, "the address is not public", status_code=400)
+        self.assertFalse(Webhook.objects.exists())
+
+    def test_an_export_has_memory_and_own_chats_and_nobody_elses(self) -> None:
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "desk", "The pump in hall four was replaced on 3 May by Harms.")
+        for user, question in ((self.alice, "Mine?"), (self.bob, "Kitahama?")):
+            chat = self.begin_chat(user, self.apollo)
+            services.record(
+                self.apollo.bank, chat_key=chat.key, author=user.username, question=question, answer="Yes.", now=NOON
+            )
+        address = reverse("project-export", args=PLACE)
+        answer = self.client.post(address)
+        self.assertIn("acme-apollo.jsonl", answer["Content-Disposition"])
+        text = b"".join(cast("Iterable[bytes]", answer.streaming_content)).decode()
+        rows = [json.loads(line) for line in text.splitlines()]
+        self.assertEqual({"bank", "chat", "output", "entry", "fact"}, {row["type"] for row in rows})
+        self.assertIn("Mine?", text)
+        self.assertNotIn("Kitahama", text)
+        self.client.force_login(self.bob)
+        self.assertEqual(self.client.post(address).status_code, 403)

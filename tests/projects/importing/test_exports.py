@@ -1,0 +1,231 @@
+"""Readers of other products' exports: each conversation as it was shown, and nothing but what people read."""
+
+import io
+import json
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memorybank.exceptions import InvalidInput
+from projects.importing.exports import BadConversation, ExportedConversation, LeftOut, archive, json_items, read_export
+
+FOLDER = Path(__file__).parent / "exports"
+
+
+def fixture(name: str) -> bytes:
+    return (FOLDER / f"{name}.json").read_bytes()
+
+
+def zipped(**members: bytes) -> io.BytesIO:
+    """A zip; ``__`` in a name stands for a dot."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in members.items():
+            packed.writestr(name.replace("__", "."), content)
+    return file
+
+
+def read(content: bytes | io.BytesIO, name: str = "export.json", format: str = "") -> list[Any]:
+    return list(read_export(io.BytesIO(content) if isinstance(content, bytes) else content, name, format)[1])
+
+
+def good(content: bytes | io.BytesIO) -> dict[str, ExportedConversation]:
+    return {found.key: found for found in read(content) if isinstance(found, ExportedConversation)}
+
+
+def bad(content: bytes | io.BytesIO) -> list[str]:
+    return [str(found) for found in read(content) if isinstance(found, BadConversation)]
+
+
+def said(conversation: ExportedConversation) -> list[tuple[str, str]]:
+    return [(turn.question, turn.answer) for turn in conversation.turns]
+
+
+@pytest.mark.parametrize("name", ["chatgpt", "claude", "open-webui", "librechat", "mem0", "restai"])
+def test_a_format_is_found_by_what_is_in_the_file(name: str) -> None:
+    assert read_export(io.BytesIO(fixture(name)), "f")[0] == name
+    with pytest.raises(InvalidInput, match="is an export of"):
+        read_export(io.BytesIO(fixture(name)), "f", "mem0" if name != "mem0" else "claude")
+
+
+def test_chatgpt_shows_the_branch_of_the_current_node_without_tools_and_instructions() -> None:
+    chat = good(fixture("chatgpt"))["69a5-go-live"]
+    assert said(chat) == [
+        ("Our go-live is on 9 June.", "Noted: 9 June."),
+        ("Luc Bernard signs for finance.", "Noted."),
+    ]
+    assert [turn.key for turn in chat.turns] == ["a2", "a3"]
+    assert (chat.title, chat.turns[0].model) == ("Go-live date", "gpt-4o")
+    assert chat.turns[0].created_at.isoformat() == "2026-03-02T10:01:40+00:00"
+    assert chat.left_out == {LeftOut.UNANSWERED: 1, LeftOut.FILES: 1}
+
+
+def test_chatgpt_s_other_branches_are_versions_of_the_turn_that_they_begin_at() -> None:
+    chat = good(fixture("chatgpt"))["69a5-go-live"]
+    versions = [[turn.key for turn in version] for version in chat.versions[0]]
+    assert versions == [["a1", "a1b"], ["a2r"]]
+    assert [turn.key for turn in chat.in_order()] == ["a1", "a1b", "a2r", "a2", "a3"]
+    assert chat.replaced() == {"a2": ["a2r"], "a2r": ["a1", "a1b"]}
+
+
+def test_a_bad_conversation_is_named_with_its_field_and_does_not_lose_the_others() -> None:
+    assert list(good(fixture("chatgpt"))) == ["69a5-go-live", "69a5-invoices"]
+    assert bad(fixture("chatgpt")) == ["export.json, item 2: create_time: “last spring” is not a time."]
+    assert bad(fixture("open-webui")) == ["export.json, item 3: history: is missing."]
+    assert bad(fixture("mem0")) == ["export.json, item 1, result 4: memory: is missing."]
+    assert bad(fixture("restai")) == ["export.json, item 1, row 5: date: is missing."]
+    no_list = read(b'{"results": "none"}', format="mem0")
+    assert list(map(str, no_list)) == ["export.json, item 1, result 1: memory: must be an object, not NoneType."]
+
+
+def test_claude_s_blocks_are_read_without_thoughts_and_tools() -> None:
+    chats = good(fixture("claude"))
+    assert said(chats["c1a0de00-0001"]) == [
+        ("We chose PostgreSQL 16.", "Noted, PostgreSQL 16."),
+        ("Marta Quiroga is the DBA.", "Thank you. Marta is the DBA."),
+    ]
+    assert chats["c1a0de00-0001"].replaced() == {"m5": ["m4"]}
+    assert chats["c1a0de00-0001"].left_out == {LeftOut.FILES: 1}
+    assert said(chats["c1a0de00-0002"]) == [("The crane is orange.", "Orange it is.")]  # without parents
+
+
+def test_open_webui_s_chats_have_people_and_no_folded_thoughts() -> None:
+    chats = good(fixture("open-webui"))
+    assert said(chats["0b9d-ow-1"]) == [
+        ("The rack has 42 units.", "Understood, 42 units."),
+        ("The power budget is 8 kW.", "8 kW, noted."),
+    ]
+    assert chats["0b9d-ow-1"].replaced() == {"r2": ["r1"]}
+    assert [chat.person for chat in chats.values()] == ["5f1c-priya", "77aa-tom"]
+
+
+def test_librechat_s_nested_messages_are_the_same_as_its_list() -> None:
+    nested = good(fixture("librechat"))["lc-7d20"]
+    assert said(nested) == [
+        ("Oliver Stannard is our contact at Paywright.", "Oliver Stannard, noted."),
+        ("He calls on Mondays.", "Mondays, noted."),
+    ]
+    first = json.loads(fixture("librechat"))
+    rows, waiting = [], list(first.pop("messagesTree"))
+    while waiting:
+        row = waiting.pop(0)
+        waiting.extend(row.pop("children"))
+        rows.append(row)
+    assert good(json.dumps({**first, "messages": rows}).encode())["lc-7d20"] == nested
+
+
+def test_mem0_s_facts_are_turns_of_one_conversation_for_each_person() -> None:
+    chats = good(fixture("mem0"))
+    assert said(chats["alex"]) == [("Works at Northwind as a planner", ""), ("Moved to Porto in June", "")]
+    assert (chats["maria"].person, chats["maria"].turns[0].key) == ("maria", "f38b689d-3")
+    as_list = json.dumps(json.loads(fixture("mem0"))["results"]).encode()
+    assert good(as_list) == chats
+
+
+def test_restai_s_rows_are_grouped_by_conversation_and_person_oldest_first() -> None:
+    chats = good(fixture("restai"))
+    assert said(chats["s-1:7"]) == [
+        ("Hypercare begins on 9 June.", "Noted, 9 June."),
+        ("And when does it end?", "Hypercare ends on 30 June."),
+    ]
+    assert chats["s-1:7"].left_out == {LeftOut.FAILED: 1}
+    assert said(chats["turn-38:9"]) == [("Translate: budget.", "Das Budget.")]
+
+
+def test_in_a_zip_only_conversations_are_read_in_all_their_parts() -> None:
+    first, _, third = json.loads(fixture("chatgpt"))
+    parts = {"conversations-000__json": [first], "conversations-001__json": [third], "user__json": {"id": "x"}}
+    file = zipped(**{name: json.dumps(part).encode() for name, part in parts.items()}, chat__html=b"<html>")
+    assert list(good(file)) == ["69a5-go-live", "69a5-invoices"]
+    assert bad(file) == []
+    nested = zipped(**{"data/conversations__json": fixture("claude")})
+    assert list(good(nested)) == ["c1a0de00-0001", "c1a0de00-0002"]
+
+
+def test_a_zip_of_any_json_files_is_read_whole() -> None:
+    other = {**json.loads(fixture("librechat")), "conversationId": "lc-2"}
+    files = {"a__json": fixture("librechat"), "b__json": json.dumps(other).encode(), "__MACOSX/a__json": b"junk"}
+    file = zipped(**{name.replace("__MACOSX", "_MAC"): content for name, content in list(files.items())[:2]})
+    with zipfile.ZipFile(file, "a") as packed:
+        packed.writestr("__MACOSX/._a.json", b"junk")
+    assert list(good(file)) == ["lc-7d20", "lc-2"]
+
+
+def test_what_is_no_export_is_refused() -> None:
+    for content, words in [
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b'{"a": 1}', "is no export of one of these products: ChatGPT, "),
+        (b"[1, 2]", "is no export"),
+        (b"[]", "is empty"),
+        (b'["\xff"]', "not valid UTF-8"),
+        (b"[" * 100_000, "too deep"),
+        (b"PK\x05\x06" + bytes(18), "has no JSON file"),
+    ]:
+        with pytest.raises(InvalidInput, match=words):
+            read(content)
+
+
+def test_a_file_that_breaks_off_keeps_what_came_before() -> None:
+    content = fixture("chatgpt")[: fixture("chatgpt").rindex(b'"current_node": "ia"')]
+    assert list(good(content)) == ["69a5-go-live"]
+    assert bad(content)[-1] == "export.json, after item 2: not valid JSON."
+
+
+def test_a_damaged_zip_is_named_and_keeps_what_came_before() -> None:
+    noise = random.Random(1).randbytes(3 * 2**20).hex()
+    rows = [json.loads(fixture("claude"))[1], {"uuid": "big", "noise": noise}]
+    content = bytearray(zipped(conversations__json=json.dumps(rows).encode()).getvalue())
+    content[len(content) - 200_000 : len(content) - 199_000] = bytes(1000)
+    found = read(bytes(content), "export.zip")
+    assert found[0].key == "c1a0de00-0002"
+    assert str(found[-1]) == "export.zip: cannot be unpacked."
+
+
+def test_a_zip_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 2**20)
+    blanks = json.dumps(json.loads(fixture("claude"))[1:]).encode()[:-1] + b" " * (50 * 2**20) + b"]"
+    found = read(zipped(conversations__json=blanks), "export.zip")
+    assert found[0].key == "c1a0de00-0002"
+    assert "more than 1,048,576 bytes when it is unpacked" in str(found[-1])
+
+
+def test_a_zip_with_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_MEMBERS", 2)
+    with pytest.raises(InvalidInput, match="3 files, at most 2 are allowed"):
+        read(zipped(a__png=b"", b__png=b"", conversations__json=fixture("claude")))
+
+
+def test_a_zip_writes_nothing_outside_of_itself(tmp_path: Path) -> None:
+    file = zipped(**{f"../../{tmp_path.name}/conversations__json": fixture("claude")})
+    assert len(good(file)) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_items_are_read_the_same_in_chunks_of_any_size() -> None:
+    rows = [{"text": "ä€𝄞 " * size, "n": size} for size in (0, 1, 500, 3)]
+    content = json.dumps(rows, ensure_ascii=False).encode()
+    for size in (1, 2, 3, 7, 1000):
+
+        class Slow(io.BytesIO):
+            def read(self, wanted: int | None = -1, /, size: int = size) -> bytes:
+                return super().read(min(size, wanted or size))
+
+        assert list(json_items.items(Slow(content))) == rows
+
+
+def test_an_item_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_items, "MAX_ITEM_CHARACTERS", 1000)
+    monkeypatch.setattr(json_items, "CHUNK_BYTES", 100)
+    with pytest.raises(InvalidInput, match="item of more than 1,000 characters"):
+        list(json_items.items(io.BytesIO(b'["' + b"x" * 5000 + b'"]')))
+
+
+def test_a_circle_of_parents_ends() -> None:
+    item = json.loads(fixture("chatgpt"))[2]
+    item["mapping"]["iu"]["parent"] = "ia"
+    chat = good(json.dumps([item]).encode())["69a5-invoices"]
+    assert len(chat.turns) <= 1
