@@ -53,6 +53,10 @@ def laid(source: Sequence[str], fact: Sequence[str]) -> list[int]:
         if word == DATE:
             ways = [way._replace(places=(*way.places, UNPLACED_INDEX)) for way in ways]
             continue
-        here = (filter(None, (way.then(place) for way in ways)) for place, said in enumerate(source) if said == word)
-        ways = [best for found in here if (best := min(found, default=None))]
+        here = (
+            filter(None, (way.then(place) for way in ways))
+            for place, spoken_word in enumerate(source)
+            if spoken_word == word
+        )
+        ways = [best for ways_to_place in here if (best := min(ways_to_place, default=None))]
     return list(min(ways).places) if ways else []

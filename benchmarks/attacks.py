@@ -98,14 +98,14 @@ def shares(cases: Iterable[Case], stands: Sequence[bool], by: str) -> list[Measu
     groups: dict[str, list[bool]] = defaultdict(list)
     for case, stood in zip(cases, stands, strict=True):
         groups[str(case.get(by, "–"))].append(stood)
-    return [Measurement(f"  {by} {name}", f"{sum(found)} of {len(found)}") for name, found in sorted(groups.items())]
+    return [Measurement(f"  {by} {name}", f"{sum(hits)} of {len(hits)}") for name, hits in sorted(groups.items())]
 
 
 def commands(folder: Path) -> list[Measurement]:
     """Attacks that stand, and what is harmless and does not."""
     attacks, harmless = read(folder, "attacks"), read(folder, "harmless")
-    found = [bool(lines) for lines in standing([*attacks, *harmless])]
-    stood, held = found[: len(attacks)], [not kept for kept in found[len(attacks) :]]
+    standings = [bool(lines) for lines in standing([*attacks, *harmless])]
+    stood, held = standings[: len(attacks)], [not kept for kept in standings[len(attacks) :]]
     return [
         Measurement("attacks that stand", f"{sum(stood)} of {len(stood)}", "≤ 10 %"),
         *shares(attacks, stood, "kind"),

@@ -31,7 +31,11 @@ def misdated(fact: str, said: str, said_on: date) -> list[str]:
     """One violation for each date of the fact that its source neither has nor means, said on that day."""
     low = " ".join(word.text for word in spoken(said) if word.text not in SOUNDS)
     meant = {known for phrase in _PHRASE.finditer(low) for known in _meanings(phrase[0], said_on)}
-    return ["another date" for told in _TOLD.findall(fact.casefold()) if told not in low and told not in meant]
+    return [
+        "another date"
+        for wrong_date in _TOLD.findall(fact.casefold())
+        if wrong_date not in low and wrong_date not in meant
+    ]
 
 
 def _meanings(phrase: str, said_on: date) -> Iterator[str]:

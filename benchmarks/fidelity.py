@@ -45,12 +45,12 @@ def _of_leaf(bank: Bank, leaf: Entry) -> Iterator[tuple[Fact, list[Finding]]]:
     chat = leaf.chat
     assert chat is not None
     turns = read(chat.outputs.order_by("pk"), tz=bank.tz, masker=MaskedValue.objects.masker(bank))
-    said = {turn.id: "\n".join(u.text for u in turn.utterances) for turn in turns}
-    previous = dict(zip(said, ["", *said.values()], strict=False))
+    text_by_turn = {turn.id: "\n".join(u.text for u in turn.utterances) for turn in turns}
+    previous = dict(zip(text_by_turn, ["", *text_by_turn.values()], strict=False))
     said_on = {turn.id: turn.at.date() for turn in turns}
     names = {word for turn in turns for u in turn.utterances for word in u.speaker.casefold().split()}
     for fact in leaf.facts.all():
-        source = "\n".join(said[cited] for cited in fact.citations)
+        source = "\n".join(text_by_turn[cited] for cited in fact.citations)
         first = fact.citations[0]
         wrong = violations(fact.text, source, previous[first], frozenset(names))
         wrong += misdated(fact.text, f"{previous[first]}\n{source}", said_on[first])

@@ -96,8 +96,8 @@ def _rows(empty: Path, file: Path) -> Path:
         shutil.copytree(empty, data)
         _manage(data, file=file)
         with sqlite3.connect(_database(data)) as connection:
-            found = connection.execute("SELECT * FROM memorybank_output ORDER BY id")
-            names, rows = [column[0] for column in found.description], found.fetchall()
+            fetched = connection.execute("SELECT * FROM memorybank_output ORDER BY id")
+            names, rows = [column[0] for column in fetched.description], fetched.fetchall()
     path = file.with_suffix(".rows")
     path.write_bytes(marshal.dumps((names, rows)))
     return path

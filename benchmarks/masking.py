@@ -43,13 +43,13 @@ def shares(name: str, found: Iterable[tuple[str, bool]]) -> None:
 
 def measure(name: str, cases: list[dict[str, Any]], value: str, *, show: bool) -> None:
     """Print what was masked of one file, by kind and by language."""
-    found = [(row, is_masked(row["text"], row[value])) for row in cases]
+    results = [(row, is_masked(row["text"], row[value])) for row in cases]
     print(
-        f"{name}: {sum(gone for _, gone in found)} of {len(found)} masked ({sum(g for _, g in found) / len(found):.1%})"
+        f"{name}: {sum(gone for _, gone in results)} of {len(results)} masked ({sum(g for _, g in results) / len(results):.1%})"
     )
     for by in ("kind", "language"):
-        shares(by, [(row.get(by, "-"), gone) for row, gone in found])
-    for row, gone in found if show else []:
+        shares(by, [(row.get(by, "-"), gone) for row, gone in results])
+    for row, gone in results if show else []:
         if not gone:
             print(f"  left: {row['text']!r} -> {redact(row['text']).text!r}")
 

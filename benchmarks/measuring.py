@@ -25,11 +25,6 @@ def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf
     return clock() - started
 
 
-def median_ms(action: Callable[[], object], times: int) -> float:
-    """Median milliseconds of ``times`` runs."""
-    return statistics.median(seconds(action) for _ in range(times)) * 1000
-
-
 def least_ms(action: Callable[[], object], times: int) -> float:
     """Least milliseconds of ``times`` runs: what it takes when nothing else is going on."""
     return min(seconds(action) for _ in range(times)) * 1000

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.gateway_site import Gateway, gateway
-from tests.support.upstream_events import Said
+from tests.support.upstream_events import ModelAnswer
 
 from .gateway_load import QUESTIONS, prepare
 from .measuring import Measurement, show
@@ -25,27 +25,33 @@ TOOL = {"type": "function", "function": {"name": "read_log", "parameters": {"typ
 Messages = list[dict[str, Any]]
 
 
-def answer(body: dict[str, Any]) -> Said:
+def answer(body: dict[str, Any]) -> ModelAnswer:
     """Calls of the tool, then an answer."""
     since = [*takewhile(lambda message: message["role"] != "user", reversed(body["messages"]))]
     results = sum(message["role"] == "tool" for message in since)
-    return Said("", ("read_log", "{}")) if results < CALLS else Said("Three logs say that the invoices were written.")
+    return (
+        ModelAnswer("", ("read_log", "{}"))
+        if results < CALLS
+        else ModelAnswer("Three logs say that the invoices were written.")
+    )
 
 
 def converse(served: Gateway, key: str, questions: int) -> list[tuple[Messages, Messages]]:
     """The messages of each request, as the client sent them and as the upstream got them."""
-    said, requests = [{"role": "system", "content": "You are an agent. " * 200}], []
+    messages, requests = [{"role": "system", "content": "You are an agent. " * 200}], []
     for number in range(questions):
-        said.append({"role": "user", "content": f"{QUESTIONS[number % len(QUESTIONS)]} Step {number}."})
-        while said[-1]["role"] != "assistant":
-            body = {"model": "small", "messages": said, "tools": [TOOL]}
+        messages.append({"role": "user", "content": f"{QUESTIONS[number % len(QUESTIONS)]} Step {number}."})
+        while messages[-1]["role"] != "assistant":
+            body = {"model": "small", "messages": messages, "tools": [TOOL]}
             status, _, raw = served.post("/v1/chat/completions", body, Authorization=f"Bearer {key}")
             assert status == 200, raw
-            requests.append((list(said), served.upstream.seen[-1].body["messages"]))
+            requests.append((list(messages), served.upstream.seen[-1].body["messages"]))
             message = json.loads(raw)["choices"][0]["message"]
-            said.append(message)
+            messages.append(message)
             for call in message.get("tool_calls") or ():
-                said.append({"role": "tool", "tool_call_id": call["id"], "content": f"Log {len(said)}\n{RESULT}"})
+                messages.append(
+                    {"role": "tool", "tool_call_id": call["id"], "content": f"Log {len(messages)}\n{RESULT}"}
+                )
     return requests
 
 

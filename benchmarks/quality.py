@@ -22,7 +22,7 @@ from memorybank import services
 from memorybank.language import dates, tokens
 from memorybank.models import Bank
 from memorybank.services import RunReport
-from projects.importing.jsonl import BadLineError, ImportLine, Reader
+from projects.importing.jsonl import BadLineError, ImportLine, LineReader
 from projects.importing.replay import replay
 from projects.models import Project
 
@@ -63,7 +63,7 @@ def read_log(path: Path, *, transcript: bool = False) -> list[ImportLine]:
     """Every line of a log; a bad one ends the benchmark, because it would falsify the score, and so would answers of
     people that count as a model's: what looks like a transcript is read as one.
     """
-    reader, lines = Reader(timezone.now(), transcript), []
+    reader, lines = LineReader(timezone.now(), transcript), []
     with path.open(encoding="utf-8") as file:
         for line in reader.read(file):
             if isinstance(line, BadLineError):

@@ -44,7 +44,7 @@ def measure(*, large: bool = False) -> list[Measurement]:
         found = _timed("10,000 turns", [bank], "≤ 10")
         if large and connection.vendor == "postgresql":
             banks = [seeding.bank() for _ in range(LARGE_BANK_COUNT)]
-            _copy(banks, LARGE_BANK_TURNS)
+            copy(banks, LARGE_BANK_TURNS)
             settle()
             found += _timed("1,000,000 turns in 1,000 banks", banks, "≤ 30")
         return found
@@ -96,7 +96,7 @@ def fill(banks: Sequence[Bank], turns: int) -> None:
         )
 
 
-def _copy(banks: Sequence[Bank], turns: int) -> None:
+def copy(banks: Sequence[Bank], turns: int) -> None:
     """The same without leaves, in bulk: a million rows in minutes."""
     from psycopg.types.json import Json
 
@@ -117,7 +117,7 @@ def _copy_rows(model: Any, rows: Sequence[tuple[Any, ...]], as_json: Any) -> Non
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
         for row in rows:
             values = (*row, *defaults.values())
-            copy.write_row([as_json(value) if isinstance(value, list) else value for value in values])
+            copy.write_row([as_json(value) if isinstance(value, list | dict) else value for value in values])
 
 
 def _defaults(model: Any) -> dict[str, Any]:
@@ -151,9 +151,19 @@ def _output(pk: int, chat: int, at: datetime, draw: random.Random) -> tuple[Any,
 def _document(
     bank: int, pk: int, sequence: int, chat: int, author: str, asked: str, said: str, _: str, at: datetime
 ) -> tuple[Any, ...]:
-    found = terms(f"{author} {asked} {said}")
-    words = index_text(bank, chat, found, date_words(at.date(), ""), audience_words(bank, None))
-    return (pk, sequence, bank, chat, words, len(found), [[author, asked, 0.5], ["assistant", said, 0.2]], at, pk - 1)
+    turn_terms = terms(f"{author} {asked} {said}")
+    words = index_text(bank, chat, turn_terms, date_words(at.date(), ""), audience_words(bank, None))
+    return (
+        pk,
+        sequence,
+        bank,
+        chat,
+        words,
+        len(turn_terms),
+        [[author, asked, 0.5], ["assistant", said, 0.2]],
+        at,
+        pk - 1,
+    )
 
 
 if __name__ == "__main__":

@@ -60,11 +60,11 @@ def _bank(facts: int) -> Bank:
     leaves = list(bank.entries.leaves().order_by("pk").values_list("pk", "chat_id", "last_at"))
     for leaf, *_ in leaves[:: len(leaves) // CHATS_WITH_VALUE]:
         Fact.objects.filter(entry=leaf, position=0).update(text=f"The nightly export of {leaf} goes to {NAME}.")
-    said: dict[int, list[str]] = {}
+    texts: dict[int, list[str]] = {}
     for entry, text in bank.facts.order_by("pk").values_list("entry_id", "text"):
-        said.setdefault(entry, []).append(text)
+        texts.setdefault(entry, []).append(text)
     outputs = Output.objects.bulk_create(
-        Output(chat_id=chat, sequence=n, author="priya", question="\n".join(said[leaf]), created_at=at)
+        Output(chat_id=chat, sequence=n, author="priya", question="\n".join(texts[leaf]), created_at=at)
         for n, (leaf, chat, at) in zip(bank.draw(len(leaves)), leaves, strict=True)
     )
     SearchDocument.objects.bulk_create((_document(bank, output) for output in outputs), batch_size=2_000)
@@ -72,8 +72,8 @@ def _bank(facts: int) -> Bank:
 
 
 def _document(bank: Bank, output: Output) -> SearchDocument:
-    found = terms(output.question)
-    words = index_text(bank.pk, output.chat_id, found, date_words(output.created_at.date(), output.question))
+    turn_terms = terms(output.question)
+    words = index_text(bank.pk, output.chat_id, turn_terms, date_words(output.created_at.date(), output.question))
     of = {
         "output": output,
         "bank": bank,
@@ -81,7 +81,7 @@ def _document(bank: Bank, output: Output) -> SearchDocument:
         "sequence": output.sequence,
         "said_at": output.created_at,
     }
-    return SearchDocument(words=words, length=len(found), lines=[], **of)
+    return SearchDocument(words=words, length=len(turn_terms), lines=[], **of)
 
 
 def _new_fact(bank: Bank) -> Fact:

@@ -21,9 +21,10 @@ from django.core.management.color import no_style
 from django.db import connection
 from django.test.utils import override_settings
 
-from memorybank import bank_scope, row_security, services
+from memorybank import bank_scope, services
 from memorybank.indexing import block_writer
 from memorybank.models import Bank, Chat, Output
+from memorybank.postgresql import row_security
 from memorybank.reading import rendering
 
 from . import recall, scratch, seeding

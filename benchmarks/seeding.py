@@ -24,8 +24,8 @@ ROLLED_UP = timedelta(days=60)
 @cache
 def vocabulary() -> tuple[str, ...]:
     """Every word of the shipped sample as often as it is said there, so that words are as rare as in life."""
-    said = (f"{line.output.question} {line.output.answer}" for line in demo.load_sample())
-    return tuple(" ".join(said).split())
+    texts = (f"{line.output.question} {line.output.answer}" for line in demo.load_sample())
+    return tuple(" ".join(texts).split())
 
 
 def sentence(draw: random.Random, words: int = 0) -> str:

@@ -75,8 +75,8 @@ class Crowd:
             "Prefer": "respond-async",
         }
         fields = {"message": message, "key": uuid4().hex}
-        told = await self.reader.post(chat, json=fields, headers=headers)
-        match = re.search(r'data-stream="([^"]+)"', told.json()["turn"])
+        response = await self.reader.post(chat, json=fields, headers=headers)
+        match = re.search(r'data-stream="([^"]+)"', response.json()["turn"])
         if not match:  # answered already, or refused
             raise LookupError
         return match[1]

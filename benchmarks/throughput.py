@@ -1,9 +1,10 @@
 """Four workers on 1,000 due chats with a model of 200 ms: time beside the 50 seconds of the model alone.
 
-Command: python -m benchmarks throughput
+Command: python -m benchmarks throughput; python -m benchmarks.throughput --help
 
 In one bank and in a hundred, on every broker that is installed: the file broker with SQLite (threads), Redis and RabbitMQ
-with PostgreSQL (processes). Target: at most 1.3 × the time of the model alone.
+with PostgreSQL (processes). Target: at most 1.3 × the time of the model alone. On a machine with other work, ``--chats 250
+--call-seconds 0.8`` asks as long of the model and a quarter of the processors: what then remains is waiting.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -30,39 +32,55 @@ from . import seeding
 from .measuring import Measurement, show
 
 CHAT_COUNT, TURNS_PER_CHAT, WORKER_COUNT, CALL_SECONDS = 1_000, 2, 4, 0.2
-IDEAL = CHAT_COUNT * CALL_SECONDS / WORKER_COUNT
 SWEEP = "import time; import config.celery; from memorybank.tasks import sweep; sweep.delay(); print(time.monotonic())"
 MAX_SECONDS = 20 * 60  # seconds
 
 NAMES = ("files and SQLite", "Redis and PostgreSQL", "RabbitMQ and PostgreSQL")
 
 
-def measure(names: tuple[str, ...] = NAMES) -> list[Measurement]:
-    """Every broker that answers, with one bank and with a hundred."""
-    rows = [Measurement("the model alone, s", f"{IDEAL:.0f}")]
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many chats in how many banks, and how long a call of the model takes."""
+
+    banks: int
+    chats: int = CHAT_COUNT
+    call_seconds: float = CALL_SECONDS
+
+    @property
+    def ideal(self) -> float:
+        """Seconds of the model alone."""
+        return self.chats * self.call_seconds / WORKER_COUNT
+
+
+def measure(
+    names: tuple[str, ...] = NAMES, loads: tuple[Load, ...] = (Load(banks=1), Load(banks=100))
+) -> list[Measurement]:
+    """Every broker that answers, by default with one bank and with a hundred."""
+    rows = [Measurement("the model alone, s", f"{loads[0].ideal:.0f}")]
     for name in names:
-        for banks in (1, 100):
-            what = f"{name}, {banks} bank{'s' if banks > 1 else ''}"
+        for load in loads:
+            what = f"{name}, {load.banks} bank{'s' if load.banks > 1 else ''}"
             with tempfile.TemporaryDirectory() as folder, _site(name, Path(folder)) as made:
-                rows += _rows(what, made, banks) if made else [Measurement(what, "no such server")]
+                rows += _rows(what, made, load) if made else [Measurement(what, "no such server")]
     return rows
 
 
-def _rows(what: str, made: Site, banks: int) -> list[Measurement]:
-    spent, settled, cpu = _work_off(made, banks, [] if made.database_url else ["--pool", "threads"])
+def _rows(what: str, made: Site, load: Load) -> list[Measurement]:
+    spent, settled, cpu = _work_off(made, load, [] if made.database_url else ["--pool", "threads"])
     return [
         Measurement(f"{what}: all summarised, s", f"{spent:.1f}"),
-        Measurement(f"{what}: of the ideal", f"{spent / IDEAL:.2f} ×", "≤ 1.3 ×"),
+        Measurement(f"{what}: of the ideal", f"{spent / load.ideal:.2f} ×", "≤ 1.3 ×"),
         Measurement(f"{what}: blocks current after another … s", f"{settled:.1f}"),
-        Measurement(f"{what}: processor time a chat, ms", f"{cpu / CHAT_COUNT * 1000:.0f}"),
+        Measurement(f"{what}: processor time a chat, ms", f"{cpu / load.chats * 1000:.0f}"),
+        Measurement(f"{what}: load of the machine then", f"{os.getloadavg()[0]:.0f}"),
     ]
 
 
-def _work_off(made: Site, banks: int, pool: list[str]) -> tuple[float, float, float]:
+def _work_off(made: Site, load: Load, pool: list[str]) -> tuple[float, float, float]:
     """Seconds from the first sweep until nothing waits, from then until the blocks are current, and of CPU."""
-    if made.start("-m", "benchmarks.throughput", "--seed", banks).wait():
+    if made.start("-m", "benchmarks.throughput", "--banks", load.banks, "--chats", load.chats, "--seed").wait():
         raise SystemExit(made.output()[-3000:])
-    with OpenAIServer(delay=CALL_SECONDS, keep=1) as model:
+    with OpenAIServer(delay=load.call_seconds, keep=1) as model:
         made.env |= {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "bench"}
         before = _cpu()
         options = [
@@ -164,14 +182,14 @@ def _emptied(broker: str, queue: str) -> Iterator[str]:
         client.flushdb()
 
 
-def _seed(banks: int) -> None:
+def _seed(load: Load) -> None:
     """In the site's process: chats of a day ago, so that they are idle."""
     draw, now = random.Random(1), timezone.now()
-    rows = [seeding.bank() for _ in range(banks)]
-    for number in range(CHAT_COUNT * TURNS_PER_CHAT):
-        chat = number % CHAT_COUNT
+    rows = [seeding.bank() for _ in range(load.banks)]
+    for number in range(load.chats * TURNS_PER_CHAT):
+        chat = number % load.chats
         services.record(
-            rows[chat % banks],
+            rows[chat % load.banks],
             chat_key=f"chat {chat}",
             author=draw.choice(seeding.SPEAKERS),
             question=seeding.sentence(draw),
@@ -183,13 +201,17 @@ def _seed(banks: int) -> None:
 def main() -> None:
     """The benchmark, or in a site's own process one part of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, metavar="BANKS")
-    parser.add_argument("--only", choices=NAMES, action="append")
+    parser.add_argument("--only", choices=NAMES, action="append", help="a broker, more than once for several")
+    parser.add_argument("--banks", type=int, nargs="*", default=[1, 100])
+    parser.add_argument("--chats", type=int, default=CHAT_COUNT)
+    parser.add_argument("--call-seconds", type=float, default=CALL_SECONDS)
+    parser.add_argument("--seed", action="store_true", help="only record the chats, in the current database")
     options = parser.parse_args()
+    loads = [Load(banks, options.chats, options.call_seconds) for banks in options.banks]
     if options.seed:
-        _seed(options.seed)
+        _seed(loads[0])
     else:
-        show(str(__doc__).splitlines()[0], measure(tuple(options.only or NAMES)))
+        show(str(__doc__).splitlines()[0], measure(tuple(options.only or NAMES), tuple(loads)))
 
 
 if __name__ == "__main__":

@@ -43,11 +43,11 @@ def bare(source: str) -> str:
 def violations(fact: str, said: str, before: str = "", names: frozenset[str] = frozenset()) -> list[str]:
     """What the fact says that its turn (``said``) does not; [] when nothing. ``before`` is the turn before."""
     text, _, old = fact.partition(" (before: ")
-    found = [] if not old or _holds(said, old.rstrip(")")) else ["unsaid value"]
+    problems = [] if not old or _holds(said, old.rstrip(")")) else ["unsaid value"]
     if text.startswith("(") and ") " in text:
         question, _, text = text[1:].partition(") ")
-        found += _least(question, (before, said), names)
-    return found + _least(text, (said,), names)
+        problems += _least(question, (before, said), names)
+    return problems + _least(text, (said,), names)
 
 
 def _least(text: str, sources: Sequence[str], names: frozenset[str]) -> list[str]:
@@ -56,10 +56,10 @@ def _least(text: str, sources: Sequence[str], names: frozenset[str]) -> list[str
     wanted = Counter(word.text for word in spoken(text))
     pieces = sorted(_pieces(sources), key=lambda piece: -(wanted & Counter(w.text for w in spoken(piece))).total())
     for piece in pieces[:4]:
-        found = list(_compared(text, piece, names))
-        if not found:
+        comparisons = list(_compared(text, piece, names))
+        if not comparisons:
             return []
-        best = found if best == ["no source"] or len(found) < len(best) else best
+        best = comparisons if best == ["no source"] or len(comparisons) < len(best) else best
     return best
 
 
@@ -114,14 +114,14 @@ class Told:
 
     def dated(self, a: int, b: int) -> Iterator[str]:
         """A date stands for exactly one phrase, and for the whole of it; what else is left out there is judged, too."""
-        said = [number for number in range(a, b) if self.theirs[number].text not in SOUNDS]
-        for begin in range(len(said)):
-            for end in range(len(said), begin, -1):
-                phrase = " ".join(self.theirs[number].text for number in said[begin:end])
+        numbers = [number for number in range(a, b) if self.theirs[number].text not in SOUNDS]
+        for begin in range(len(numbers)):
+            for end in range(len(numbers), begin, -1):
+                phrase = " ".join(self.theirs[number].text for number in numbers[begin:end])
                 if RELATIVE.fullmatch(phrase):
-                    yield from self._entire(said[begin], said[end - 1], phrase)
-                    yield from self.left_out(a, said[begin] - (self.theirs[said[begin] - 1].text in ("on", "in")))
-                    yield from self.left_out(said[end - 1] + 1, b)
+                    yield from self._entire(numbers[begin], numbers[end - 1], phrase)
+                    yield from self.left_out(a, numbers[begin] - (self.theirs[numbers[begin] - 1].text in ("on", "in")))
+                    yield from self.left_out(numbers[end - 1] + 1, b)
                     return
         yield "date for no phrase"
 
@@ -215,13 +215,13 @@ class Told:
             self._words(range(n - 1, -1, -1), 3),
             self._words(range(n + 1, len(self.theirs)), until - n + 2),
         )
-        said = any(other == word or other.startswith(f"{word}'") for other in (*last, *following))
-        return said or (bool(following) and following[0].startswith(word))
+        repeats = any(other == word or other.startswith(f"{word}'") for other in (*last, *following))
+        return repeats or (bool(following) and following[0].startswith(word))
 
     def _words(self, places: Iterable[int], most: int) -> list[str]:
         """The first words there that are no sounds."""
-        said = (self.theirs[n].text for n in places)
-        return list(islice((word for word in said if word not in SOUNDS), most))
+        spoken_words = (self.theirs[n].text for n in places)
+        return list(islice((word for word in spoken_words if word not in SOUNDS), most))
 
     def _conditional(self, n: int) -> bool:
         """Whether a clause begins with it that is a condition."""
