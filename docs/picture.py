@@ -59,9 +59,12 @@ def imports() -> dict[str, set[str]]:
         for imported in graph.find_modules_directly_imported_by(module):
             if _box(module) != _box(imported):
                 direct.setdefault(_box(module), set()).add(_box(imported))
-    for found in direct.values():  # the face of a room is not drawn: what it passes on is
-        found |= {far for near in found - _drawn() for far in direct.get(near, ())}
-    return {module: found - {far for near in found for far in _below(near, direct)} for module, found in direct.items()}
+    for targets in direct.values():  # the face of a room is not drawn: what it passes on is
+        targets |= {far for near in targets - _drawn() for far in direct.get(near, ())}
+    return {
+        module: targets - {far for near in targets for far in _below(near, direct)}
+        for module, targets in direct.items()
+    }
 
 
 @cache
@@ -124,8 +127,8 @@ def _bands(rows: Layers, width: int) -> Iterator[str]:
 
 
 def _arrows(places: Mapping[str, tuple[int, int]]) -> Iterator[str]:
-    for module, found in sorted(imports().items()):
-        for imported in sorted(found & set(places) if module in places else ()):
+    for module, targets in sorted(imports().items()):
+        for imported in sorted(targets & set(places) if module in places else ()):
             (x, y), (to_x, to_y) = places[module], places[imported]
             ends = f'x1="{x + BOX // 2}" y1="{y + TEXT}" x2="{to_x + BOX // 2}" y2="{to_y}"'
             yield f'<line {ends} stroke="#9ab" stroke-width="0.7"/>'

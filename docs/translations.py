@@ -32,7 +32,7 @@ KEYWORDS: dict[str, Any] = {
 }
 
 
-class Message(NamedTuple):
+class CatalogueMessage(NamedTuple):
     """One thing to translate; ``plural`` and ``context`` are "" for most."""
 
     text: str
@@ -40,7 +40,7 @@ class Message(NamedTuple):
     context: str = ""
 
 
-def sought(app: str, domain: str) -> set[Message]:
+def sought(app: str, domain: str) -> set[CatalogueMessage]:
     """All that an app has for translators: of its scripts (``djangojs``), or of everything else (``django``)."""
     if domain == "djangojs":
         return {
@@ -62,11 +62,11 @@ def templates(app: str) -> list[Path]:
     ]
 
 
-def _in(method: str, source: bytes) -> Iterator[Message]:
+def _in(method: str, source: bytes) -> Iterator[CatalogueMessage]:
     for _line, text, _comments, context in extract(method, BytesIO(source), KEYWORDS, options={"encoding": "utf-8"}):
         one, *more = (text,) if isinstance(text, str) else text
         if one:
-            yield Message(one, more[0] if more else "", context or "")
+            yield CatalogueMessage(one, more[0] if more else "", context or "")
 
 
 def _templatized(path: Path) -> bytes:
@@ -76,7 +76,7 @@ def _templatized(path: Path) -> bytes:
     return templatize(path.read_text(encoding="utf-8"), origin=str(path)).encode()
 
 
-def _of_models(app: str) -> Iterator[Message]:
+def _of_models(app: str) -> Iterator[CatalogueMessage]:
     """Names, help texts and choices of what the admin shows."""
     from django.contrib import admin
 
@@ -85,25 +85,27 @@ def _of_models(app: str) -> Iterator[Message]:
         opts = model._meta
         if opts.app_label != app:
             continue
-        yield from (Message(str(opts.verbose_name)), Message(str(opts.verbose_name_plural)))
+        yield from (CatalogueMessage(str(opts.verbose_name)), CatalogueMessage(str(opts.verbose_name_plural)))
         for field in (*opts.local_fields, *opts.local_many_to_many):
             labels = [label for _value, label in field.flatchoices]
-            yield from (Message(str(words)) for words in (field.verbose_name, field.help_text, *labels) if words)
+            yield from (
+                CatalogueMessage(str(words)) for words in (field.verbose_name, field.help_text, *labels) if words
+            )
 
 
-def _stored() -> Iterator[Message]:
+def _stored() -> Iterator[CatalogueMessage]:
     """Words of the core, which knows no translations; they are stored in English and translated when they are shown."""
     from memorybank.core.granularity import Granularity
     from memorybank.core.turns import STEERS_ASSISTANT
-    from memorybank.models.entry import BY_HAND, CAPPED, CARRIED, EXTRACTIVE
+    from memorybank.models.entry import BY_HAND, CAPPED_METHOD, CARRIED, EXTRACTIVE
     from memorybank.safety import quarantine
 
     rules = [value for name, value in vars(quarantine).items() if name.isupper()]
     reasons = {value for value in rules if isinstance(value, str) and " " in value}
     rungs = [granularity.rung for granularity in Granularity]
     labels = {label for rung in rungs for label in (rung.label, rung.label_in_sentence) if " " in label}
-    yield from map(Message, labels | {rung.plural for rung in rungs})
-    yield from map(Message, {STEERS_ASSISTANT, BY_HAND, CAPPED, CARRIED, EXTRACTIVE, *reasons})
+    yield from map(CatalogueMessage, labels | {rung.plural for rung in rungs})
+    yield from map(CatalogueMessage, {STEERS_ASSISTANT, BY_HAND, CAPPED_METHOD, CARRIED, EXTRACTIVE, *reasons})
 
 
 def place(app: str, domain: str) -> Path:
@@ -139,7 +141,7 @@ def brought_up_to_date(app: str, domain: str) -> polib.POFile:
     return made
 
 
-def _joined(messages: set[Message]) -> set[Message]:
+def _joined(messages: set[CatalogueMessage]) -> set[CatalogueMessage]:
     """Without those that stand with a plural elsewhere: gettext knows a text once."""
     plural = {(message.text, message.context) for message in messages if message.plural}
     return {message for message in messages if message.plural or (message.text, message.context) not in plural}
