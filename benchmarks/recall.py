@@ -18,8 +18,9 @@ from django.db import connection
 from memorybank import services
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, SearchDocument
-from memorybank.reading import recall
+from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import audience_words, date_words, index_text
+from memorybank.reading.recall.notes import find_passages
 from memorybank.writing.fact_store import new_fact
 
 from . import scratch, seeding
@@ -57,7 +58,7 @@ def _timed(what: str, banks: Sequence[Bank], target: str) -> list[Measurement]:
         services.recall(bank, question)
     hits = sorted(seconds(partial(services.recall, bank, question)) * 1000 for bank, question in asked)
     tails = [
-        seconds(partial(recall.find_passages, recall.IndexCache(bank), question, max_tokens=1800)) * 1000
+        seconds(partial(find_passages, IndexCache(bank), question, max_tokens=1800)) * 1000
         for bank, question in asked[:50]
     ]
     return [

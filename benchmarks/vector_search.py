@@ -19,7 +19,8 @@ from django.db import connection
 
 from memorybank.models import Bank, Chat, Embedding, Output, SearchDocument
 from memorybank.postgresql import vector_index
-from memorybank.reading.recall import IndexCache, pgvector
+from memorybank.reading.recall import pgvector
+from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.vectors import Comparison, scan
 
 from . import scratch, seeding

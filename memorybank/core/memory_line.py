@@ -183,6 +183,9 @@ class Text:
         return tuple(sorted({chat for line in self.lines for chat in line.chats}))
 
 
+EMPTY_TEXT = Text()
+
+
 @dataclass(frozen=True, slots=True)
 class PackedBlock(Text):
     """A block, and its reserve: the next lines, best first, which replace those that a reader must not see.

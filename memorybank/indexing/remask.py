@@ -13,7 +13,7 @@ from memorybank import conf
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
 from memorybank.models import Bank, BlockLineVersion, Chat, Fact, MaskedValue, SearchDocument
-from memorybank.reading.recall.searching import chats_mentioning
+from memorybank.reading.mentions import chats_mentioning
 from memorybank.safety.redaction import Masker
 
 #: Values searched for in one query.

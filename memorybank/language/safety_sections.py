@@ -1,8 +1,11 @@
 """Pack sections for safety: words around secrets and personal data, and patterns of instructions to a model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memorybank.language.sections import Words, WordsByMeaning
+# As in ``sections``. Neither file imports the other.
+Words = tuple[str, ...]
+WordsByMeaning = Mapping[str, Words]
 
 
 @dataclass(frozen=True, slots=True)

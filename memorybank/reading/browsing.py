@@ -11,7 +11,8 @@ from django.db.models import Q
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
-from memorybank.reading import recall
+from memorybank.reading.recall.hits import facts_about
+from memorybank.reading.recall.notes import visible_sentences
 from memorybank.reading.recall.visibility import VisibleSentence
 
 #: Maximum of facts that a search returns.
@@ -49,7 +50,7 @@ def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) 
 @at_present
 def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[int]:
     """Ids of the facts about the subject of a question that ``viewer`` may read, best first, hidden ones included."""
-    fact_ids = recall.facts_about(bank, question, most=MAX_FOUND_FACTS, now=now, viewer=viewer)
+    fact_ids = facts_about(bank, question, most=MAX_FOUND_FACTS, now=now, viewer=viewer)
     restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
     return [*fact_ids, *bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)]
 
@@ -73,6 +74,6 @@ def sentences(
 
     Places of sentences that were erased, hidden or made private since are missing.
     """
-    lines = recall.visible_sentences(bank, {output for output, _ in places}, viewer)
+    lines = visible_sentences(bank, {output for output, _ in places}, viewer)
     sentences = {(output, line.place): line for output, visible in lines.items() for line in visible}
     return {place: sentences[place] for place in places if place in sentences}

@@ -10,21 +10,19 @@ from django.utils.translation import gettext as _
 
 from memorybank import conf, prompts
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.memory_line import MemoryLine, PackedBlock, Source, Text, speakers_of
+from memorybank.core.memory_line import EMPTY_TEXT, MemoryLine, PackedBlock, Source, Text, speakers_of
 from memorybank.core.packing.exclusion import exclude
 from memorybank.core.packing.notes import NO_PEOPLE, Passage, People, pack_notes
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import terms, words
 from memorybank.models import Bank
-from memorybank.reading import recall
 from memorybank.reading.block_rendering import render_block
 from memorybank.reading.personal import ANYBODY, Asker, render_personal
+from memorybank.reading.recall.index_cache import IndexCache
+from memorybank.reading.recall.notes import SentencePlace, find_passages, given_passages
 
 #: Stands above recalled notes.
 NOTES_HEADER = prompts.text("memory.recalled")
-
-
-EMPTY_TEXT = Text()
 #: Approximate memory of a sentence's wording, in bytes.
 WORDING_BYTES = 1_000
 
@@ -67,7 +65,7 @@ def render(
     shown = exclude(render_block(bank, limit), limit, encoding=encoding, own=exclude_chat)
     max_note_tokens = bank.recall_tokens if recall_budget is None else recall_budget
     personal = render_personal(bank, asker, bank.personal_tokens, shown=shown, exclude_chat=exclude_chat)
-    index, given = recall.IndexCache(bank, asker.person), [shown, personal]
+    index, given = IndexCache(bank, asker.person), [shown, personal]
     without, people = index.find_chat(exclude_chat), people_of(shown, personal)
     recalled = render_notes(index, question, given, max_note_tokens, people=people, without=without, now=now)
     return Block(shown.text, shown.tokens, shown.lines, limit, encoding, recalled, personal)
@@ -79,7 +77,7 @@ def people_of(shown: PackedBlock, personal: Text) -> People:
 
 
 def render_notes(
-    index: recall.IndexCache,
+    index: IndexCache,
     question: str,
     given: Sequence[Text],
     max_tokens: int,
@@ -96,25 +94,25 @@ def render_notes(
     if max_tokens <= 0 or not question.strip():
         return EMPTY_TEXT
     lines = [line.text for text in given for line in text.lines]
-    notes = recall.find_passages(index, question, max_tokens=max_tokens, given=lines, without=without, now=now)
+    notes = find_passages(index, question, max_tokens=max_tokens, given=lines, without=without, now=now)
     return _notes_text(index, notes.passages, notes.max_tokens, people)
 
 
 def render_given_notes(
-    index: recall.IndexCache,
-    places: Sequence[recall.SentencePlace],
+    index: IndexCache,
+    places: Sequence[SentencePlace],
     max_tokens: int,
     *,
     people: People = NO_PEOPLE,
     without: int | None = None,
 ) -> Text:
     """Notes that were given before: the same bytes, except for sentences that were changed or hidden since."""
-    passages = recall.given_passages(index, places, without=without)
+    passages = given_passages(index, places, without=without)
     return _notes_text(index, passages, max_tokens, people, chosen=True)
 
 
 def _notes_text(
-    index: recall.IndexCache,
+    index: IndexCache,
     passages: Sequence[Passage],
     max_tokens: int,
     people: People,

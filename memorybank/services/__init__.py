@@ -11,6 +11,7 @@ from memorybank.bank_scope import add as enter_also
 from memorybank.bank_scope import carried, enter, enter_all, enter_every, every_bank, inside
 from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, Text
+from memorybank.core.prompt_memory import PromptMemory
 from memorybank.core.quotes import Quotes
 from memorybank.core.reports import ExplainedLine, RunReport
 from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
@@ -66,8 +67,8 @@ from memorybank.reading.browsing import Origin, browse, find, origins, resting_b
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.personal import ANYBODY, Asker, in_own_words, personal_facts
-from memorybank.reading.prompting import GivenNotes, PromptMemory, prompt_memory
-from memorybank.reading.recall import Hit, recall
+from memorybank.reading.prompting import GivenNotes, prompt_memory
+from memorybank.reading.recall.hits import Hit, recall
 from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render
 from memorybank.reading.turn_filter import TurnFilter, days_between

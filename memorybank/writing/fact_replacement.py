@@ -14,7 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, prefetch_related_
 from memorybank.core import state_changes, value_changes
 from memorybank.core.state_changes import Statement
 from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactQuerySet
-from memorybank.reading import recall
+from memorybank.reading.mentions import chats_mentioning
 
 #: Maximum of turns that mention one value, the newest.
 MAX_TURNS_PER_VALUE = 100
@@ -112,7 +112,7 @@ def _chats_with_values(bank: Bank, values: Collection[str]) -> set[int | None]:
     unindexed = Chat.objects.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk, index_due=True)
     unindexed = unindexed.filter(summarised_through__gt=F("indexed_through")).order_by("-pk")
     return {
-        *recall.chats_mentioning(bank, values, most=MAX_TURNS_PER_VALUE),
+        *chats_mentioning(bank, values, most=MAX_TURNS_PER_VALUE),
         *unindexed.values_list("pk", flat=True)[:MAX_UNINDEXED_CHATS],
     }
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from django.db import connection
 
 from memorybank.clock import PRESENT, at_present
+from memorybank.core.prompt_memory import PromptMemory
 from memorybank.models import Bank, PromptCount
-from memorybank.reading.prompting import PromptMemory
 
 #: Raw SQL, because every message waits for it (see ``prepared``).
 _KEEP_BLOCK = """

@@ -13,7 +13,7 @@ from memorybank.services import Bank, Output
 from . import turn_recording
 from .database import upstream_objects
 from .protocols import Answer
-from .requests import Route
+from .routes import Route
 from .turn_recording import RecordedQuestion
 
 MAX_COUNTED_CHARACTERS = 200_000

@@ -2,60 +2,25 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from memorybank import services
 from memorybank.exceptions import log_message
-from memorybank.services import Bank, PromptCount, PromptMemory
+from memorybank.services import PromptCount, PromptMemory
 from projects.tenancy import people
 
 from ..models import APIKey
 from . import request_identity, side_calls
-from .conversations import TurnLocation, find_given_notes, find_notes_of_chat, is_beside_chat, locate_turn
-from .messages import ParsedRequest, parse_request
+from .conversations.given_notes import find_given_notes, find_notes_of_chat
+from .conversations.locating import is_beside_chat, locate_turn
+from .conversations.turn import GatewayTurn
+from .messages import parse_request
 from .protocols import Protocol
-from .request_identity import Sender
 
 logger = logging.getLogger(__name__)
 SkipReason = PromptCount.Memory
-NO_MEMORY = PromptMemory()
-
-
-@dataclass(frozen=True, slots=True)
-class GatewayTurn:
-    """One request of a chat, with the memory added to it.
-
-    ``location`` is None if memory was skipped before the turn was located; ``skipped`` says why there is no memory.
-    ``key_in_chat`` is the key of its output, if the turn is new.
-    """
-
-    key: APIKey
-    sender: Sender
-    request: ParsedRequest
-    received_at: datetime
-    continues_prefill: bool = False
-    #: Whether a tool call may be the whole answer, because the client forces one.
-    forces_tool: bool = False
-    #: The upstream's id of the conversation that it stores, or "".
-    conversation: str = ""
-    location: TurnLocation | None = None
-    memory: PromptMemory = NO_MEMORY
-    skipped: str = ""
-    key_in_chat: str = field(default_factory=lambda: uuid4().hex)
-
-    @property
-    def bank(self) -> Bank:
-        """The bank of its key's project."""
-        return self.key.project.bank
-
-    @property
-    def size(self) -> int:
-        """The approximate memory, in bytes, that it occupies until it is recorded."""
-        messages = [*self.request.before, self.request.question, *self.request.since]
-        return sum(len(message.text) for message in messages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from memorybank.exceptions import log_message
 from .database.threads import readers
 from .exchange import Exchange
 from .refusals import Refusal
-from .requests import MAX_BODY_BYTES, TOO_LONG_MESSAGE, GatewayRequest, Route, accept_request
+from .requests import MAX_BODY_BYTES, TOO_LONG_MESSAGE, GatewayRequest, accept_request
+from .routes import Route
 from .upstream import client
 from .upstream.errors import clean_body
 

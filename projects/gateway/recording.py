@@ -19,9 +19,9 @@ from memorybank.services import Bank, PromptCount
 
 from . import turn_recording
 from .call_recording import Call
+from .conversations.turn import GatewayTurn
 from .database import upstream_objects
 from .database.spool import Piece, Spool, SpoolFull, Work
-from .memory_injection import GatewayTurn
 from .turn_recording import RecordedQuestion
 
 logger = logging.getLogger(__name__)

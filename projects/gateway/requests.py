@@ -15,7 +15,6 @@ from django.conf import settings
 from django.utils import timezone
 
 from memorybank.exceptions import log_message
-from memorybank.services import LLMCall
 from projects.tenancy import authentication, permissions
 
 from ..models import APIKey
@@ -26,6 +25,7 @@ from .database.threads import readers
 from .memory_injection import MemoryInjection, SkipReason
 from .protocols import Protocol
 from .refusals import Refusal
+from .routes import Route
 from .upstream.targets import UpstreamTarget
 
 logger = logging.getLogger(__name__)
@@ -40,28 +40,6 @@ TOO_LONG_MESSAGE = f"The request body exceeds {MAX_BODY_BYTES // 2**20} MiB."
 MAX_MESSAGES = 10_000
 #: A longer body is parsed in a thread, so that it does not block the event loop.
 MAX_BYTES_ON_LOOP = 2**16
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One endpoint of the gateway: its URL name, its path upstream, and its purpose in the ledger.
-
-    ``remembers``: it serves chats, which get memory. ``optional``: only upstreams that list its path get requests.
-
-    ``model`` is the model in the URL, as the client wrote it, and ``object_id`` the id there of what the upstream
-    stores. ``has_model``: the body names a model.
-    """
-
-    name: str
-    path: str
-    protocol: Protocol
-    purpose: LLMCall.Purpose | None = None
-    remembers: bool = False
-    optional: bool = False
-    method: str = "POST"
-    model: str = ""
-    object_id: str = ""
-    has_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from projects.chat.titles import title_of
 from projects.tenancy import authentication, people
 
 from ..models import AnswerContext, ConversationNode
-from .conversations import TurnLocation, is_beside_chat, locate_turn, matching
-from .memory_injection import GatewayTurn
+from .conversations import matching
+from .conversations.locating import TurnLocation, is_beside_chat, locate_turn
+from .conversations.turn import GatewayTurn
 from .messages import GatewayMessage, assistant_message, call_reference
 from .protocols import Answer
 from .request_identity import MAX_IDENTITY_CHARACTERS

@@ -13,7 +13,7 @@ from memorybank.services import LLMCall
 
 from .protocols import PROTOCOLS, AnthropicMessages, ChatCompletions, Endpoint, Protocol, protocol_of
 from .proxy import handle
-from .requests import Route
+from .routes import Route
 
 View = Callable[..., Coroutine[Any, Any, HttpResponseBase]]
 

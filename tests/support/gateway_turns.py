@@ -6,8 +6,9 @@ from typing import Any
 from django.utils import timezone
 from django.utils.datastructures import CaseInsensitiveMapping
 
-from projects.gateway.memory_injection import GatewayTurn, inject_memory, read_turn
-from projects.gateway.requests import Route
+from projects.gateway.conversations.turn import GatewayTurn
+from projects.gateway.memory_injection import inject_memory, read_turn
+from projects.gateway.routes import Route
 from projects.models import APIKey
 
 

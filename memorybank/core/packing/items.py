@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from memorybank.core.memory_line import MemoryLine
 from memorybank.language import plain
-from memorybank.language.dates import shorten_dates
+from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.edge_names import has_edge_name

@@ -12,7 +12,7 @@ from memorybank.core.packing.greedy import Selection
 from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language import tokens
-from memorybank.language.dates import shorten_dates
+from memorybank.language.dates.heading import shorten_dates
 from memorybank.safety.quoting import name_words
 
 # The shortlist has this multiple of the tokens to fill, and at least this many tokens; other facts have no chance.

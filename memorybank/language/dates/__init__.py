@@ -9,11 +9,10 @@ from datetime import date
 
 from memorybank.language.dates import english, tables
 from memorybank.language.dates.date_spans import format_date
-from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.dates.phrases import Phrases
 from memorybank.language.work_cache import once_per_work
 
-__all__ = ["format_date", "resolve", "shorten_dates"]
+__all__ = ["format_date", "resolve"]
 
 
 @once_per_work

@@ -7,18 +7,16 @@ from itertools import chain, islice
 
 from memorybank.language import dates
 from memorybank.models import Bank, SearchDocument
-from memorybank.reading.recall import index, ranking, vectors
+from memorybank.reading.recall import ranking, vectors
 from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import (
     FILLER_WORDS,
     NAME_SUFFIX,
-    SPEAKER_SUFFIX,
     PartialDate,
     content_words,
     hash_word,
     is_broad,
     partial_dates,
-    question_words,
     topic_words,
 )
 from memorybank.reading.recall.index_terms import possible_names as names_in
@@ -132,22 +130,6 @@ def score_passages(known: IndexCache, result: SearchResult) -> dict[int, float]:
     """How much of the question is mentioned around the turns of the best turns' chats, 0…1."""
     chats = known.chat_turns(pk for pk, _ in result.ranked[:MAX_PASSAGE_SEEDS])
     return ranking.passage_scores(chats, result.postings, list(result.idfs.values()))
-
-
-def chats_mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
-    """Ids of chats with a turn that has all words and dates of one of the texts: per text the ``most`` newest turns.
-
-    The name of its speaker counts as part of a turn. A text without indexed words matches nothing. Two queries.
-    """
-    phrases = [
-        [
-            *([hash_word(bank.pk, word), hash_word(bank.pk, word + SPEAKER_SUFFIX)] for word in question_words(text)),
-            *([hash_word(bank.pk, date.word())] for date in partial_dates(text)),
-        ]
-        for text in texts
-    ]
-    turns = set(chain.from_iterable(index.newest([phrase for phrase in phrases if phrase], most)))
-    return set(SearchDocument.objects.of(bank).filter(pk__in=turns).values_list("chat_id", flat=True))
 
 
 def _terms(

@@ -15,11 +15,12 @@ from memorybank.language import tokens
 from memorybank.language.terms import MAX_WORD_CHARACTERS, stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
+from memorybank.reading.mentions import chats_mentioning
 from memorybank.reading.recall import index, index_terms, ranking
 from memorybank.reading.recall import notes as recall_notes
 from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import PartialDate, date_words, hash_word, partial_dates, question_words
-from memorybank.reading.recall.searching import chats_mentioning, parse_question, search
+from memorybank.reading.recall.searching import parse_question, search
 from memorybank.services import Text
 from projects.models import Project, Tenant
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, chat_of, cover, make_bank, run, say, sound

@@ -10,7 +10,7 @@ from memorybank.models import Output
 from projects.gateway.conversations import matching
 from projects.gateway.messages import assistant_message, is_altered_answer, user_message
 from projects.gateway.protocols import ChatCompletions, Responses
-from projects.gateway.requests import Route
+from projects.gateway.routes import Route
 from projects.gateway.turn_recording import RecordedQuestion, record_answer, record_question
 from projects.models import Project, Tenant
 from projects.tenancy import api_keys

@@ -24,7 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from memorybank import services
 from memorybank.models import Bank, Erasure, Output
 from projects.gateway.protocols import Answer, ChatCompletions, Responses
-from projects.gateway.requests import Route
+from projects.gateway.routes import Route
 from projects.gateway.turn_recording import RecordedQuestion, record_answer, record_question
 from projects.models import APIKey, Project, Tenant
 from projects.tenancy import api_keys

@@ -1,0 +1,48 @@
+"""A turn of a chat as the gateway has it: who asks what, where in which chat, and the memory that was added."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import uuid4
+
+from memorybank.services import Bank, PromptMemory
+from projects.models import APIKey
+
+from ..messages import ParsedRequest
+from ..request_identity import Sender
+from .locating import TurnLocation
+
+NO_MEMORY = PromptMemory()
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTurn:
+    """One request of a chat, with the memory added to it.
+
+    ``location`` is None if memory was skipped before the turn was located; ``skipped`` says why there is no memory.
+    ``key_in_chat`` is the key of its output, if the turn is new.
+    """
+
+    key: APIKey
+    sender: Sender
+    request: ParsedRequest
+    received_at: datetime
+    continues_prefill: bool = False
+    #: Whether a tool call may be the whole answer, because the client forces one.
+    forces_tool: bool = False
+    #: The upstream's id of the conversation that it stores, or "".
+    conversation: str = ""
+    location: TurnLocation | None = None
+    memory: PromptMemory = NO_MEMORY
+    skipped: str = ""
+    key_in_chat: str = field(default_factory=lambda: uuid4().hex)
+
+    @property
+    def bank(self) -> Bank:
+        """The bank of its key's project."""
+        return self.key.project.bank
+
+    @property
+    def size(self) -> int:
+        """The approximate memory, in bytes, that it occupies until it is recorded."""
+        messages = [*self.request.before, self.request.question, *self.request.since]
+        return sum(len(message.text) for message in messages)
