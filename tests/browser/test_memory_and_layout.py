@@ -63,7 +63,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The demo as a newcomer starts it, at ``demo.env["ADDRESS"]``."""
     needs_chromium()
     address = f"127.0.0.1:{free_port()}"
-    with site(tmp_path_factory.mktemp("demo"), DEBUG="true", SWEEP_SECONDS="2", ADDRESS=f"http://{address}") as made:
+    env = {"DEBUG": "true", "SWEEP_SECONDS": "2", "ADDRESS": f"http://{address}", "WEBHOOK_PRIVATE_ADDRESSES": "true"}
+    with site(tmp_path_factory.mktemp("demo"), **env) as made:
         prepared.demo(made.data)
         made.start("manage.py", "demo", "--address", address)
         wait_until(Reader(made.env["ADDRESS"]).is_up, "serving", made)

@@ -43,6 +43,20 @@ class WebhooksPageTest(Cast):
         self.do("delete")
         self.assertFalse(Webhook.objects.exists())
 
+    def test_nobody_changes_a_webhook_without_the_role_or_through_another_project(self) -> None:
+        made = {"secret": "x", "created_by": "alice", "created_at": NOON}
+        hook = Webhook.objects.create(project=self.apollo, url="https://hooks.example/", **made)
+        through_zeus = reverse("project-webhook", args=["globex", "zeus"])
+        refusals = ((self.bob, CHANGE, 403), (self.vera, CHANGE, 403), (self.charlie, CHANGE, 404))
+        for user, address, status in (*refusals, (self.charlie, through_zeus, 404)):
+            for do in ("test", "pause", "delete"):
+                with self.subTest(user=user.username, do=do, address=address):
+                    self.client.force_login(user)
+                    answer = self.client.post(address, {"webhook": services.public_id(hook.pk), "do": do})
+                    self.assertEqual(answer.status_code, status)
+        hook.refresh_from_db()
+        self.assertEqual((hook.disabled_at, Delivery.objects.count()), (None, 0))
+
     def test_an_address_that_is_not_public_is_refused_in_words(self) -> None:
         answer = self.client.post(PAGE, {"url": "https://127.0.0.1/"})
         self.assertContains(answer, "the address is not public", status_code=400)

@@ -16,7 +16,7 @@ from memorybank import services
 from memorybank.models import Chat, Entry, Erasure, ErasureRequest, Event, Fact, Job, LLMCall, Output
 from memorybank.services import public_id
 from projects.importing import runs
-from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream
+from projects.models import APIKey, Invitation, Membership, Role, TenantEvent, Upstream, Webhook
 from projects.tenancy import api_keys, audit, permissions
 from projects.web.lazy_urls import LazyInclude
 from tests.projects.admin.test_admin import AdminCase
@@ -81,6 +81,8 @@ class Everything(AdminCase):
         audit.log(cls.acme, "alice", audit.Action.ADD, NOON, person="bob")
         Upstream.objects.create(project=cls.apollo, protocol="openai", base_url="https://apollo.example/v1")
         api_keys.issue(cls.apollo, "apollo", ["read"], actor="alice", now=NOON)
+        address = "https://hooks.example/apollo"
+        Webhook.objects.create(project=cls.apollo, url=address, secret="x", created_by="alice", created_at=NOON)
         erased = {"asked_by": "bob", "epoch": 1, "at": NOON, "counts": {"turns": 1}}
         Erasure.objects.create(bank=bank, kind="chat", subject="x", **erased)
         fields = {"author": "bob", "outputs": [cls.turn.pk], "asked_at": NOON, "asked_in": cls.turn.pk}
