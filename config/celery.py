@@ -22,9 +22,9 @@ app.autodiscover_tasks()
 app.autodiscover_tasks(["projects.webhooks", "projects.importing", "projects.desk"])
 
 
-def send_task(name: str) -> None:
+def send_task(name: str, *args: object) -> None:
     """Send a task now. If no worker takes it within one sweep interval, it is dropped."""
-    app.send_task(name, expires=app.conf.beat_schedule["sweep"]["schedule"], retry=False)
+    app.send_task(name, args, expires=app.conf.beat_schedule["sweep"]["schedule"], retry=False)
 
 
 @setup_logging.connect

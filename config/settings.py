@@ -250,6 +250,8 @@ def _prices(prefix: str, fallback: str = "") -> tuple[float, float]:
 
 CURRENCY = env.str("CURRENCY", default="USD")  # the currency of all prices
 LLM_CONTEXT_TOKENS = _number("LLM_CONTEXT_TOKENS", 32_000)
+# Whether the chat model writes a better title after the first answer than the beginning of the message.
+CHAT_TITLES = env.bool("CHAT_TITLES", default=True)
 MEMORYBANK: dict[str, Any] = {
     "LLMS": {
         alias: options

@@ -87,7 +87,7 @@ class Conf:
     row_security_role: str = ""
     #: Dotted path of ``f(bank_id, kind, ids)``, called in the transaction in which memory changes: see ``hooks``.
     on_change: str = ""
-    #: Dotted path of ``f(task name)`` that sends a task's message; without it a job waits for the next sweep.
+    #: Dotted path of ``f(task name, *args)`` that sends a task's message; without it a job waits for the next sweep.
     send_task: str = ""
 
     @property

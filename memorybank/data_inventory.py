@@ -148,7 +148,7 @@ TABLES = [
         "bank",
         Erasing.DELETE,
         PrivacyRow(
-            "titles of chats, which quote the first message or were written by hand",
+            "titles of chats, which have words of the first message or were written by hand",
             "as written",
             "a turn of the chat is erased, or its last turn is too old",
         ),

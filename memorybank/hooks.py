@@ -44,14 +44,14 @@ def trusted_authors(bank_id: int) -> Collection[str]:
     return authors
 
 
-def send_task(name: str) -> None:
+def send_task(name: str, *args: object) -> None:
     """Send a task's message once the transaction commits. If sending fails, the next sweep finds the work."""
     if path := conf.current().send_task:
-        transaction.on_commit(lambda: _send(path, name))
+        transaction.on_commit(lambda: _send(path, name, args))
 
 
-def _send(path: str, name: str) -> None:
+def _send(path: str, name: str, args: Sequence[object]) -> None:
     try:
-        import_string(path)(name)
+        import_string(path)(name, *args)
     except Exception as error:  # every broker library raises its own exceptions
         logger.warning("%s was not sent: %s", name, type(error).__name__)

@@ -1,5 +1,9 @@
-"""Celery tasks: sweep, work, index, expire. The database records what is due: a lost message costs only a minute."""
+"""Celery tasks: sweep, work, index, expire, title. The database records what is due: a lost message costs a minute.
 
+Only a title is not due anywhere: if its message is lost, the chat keeps the title that it has.
+"""
+
+import logging
 import mmap
 import sys
 import time
@@ -15,12 +19,16 @@ from django.db import connections
 from django.utils import timezone
 
 from memorybank import bank_scope, conf, llm, worker
+from memorybank.compaction import titling
+from memorybank.exceptions import LLMError, describe
 from memorybank.language import tokens
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.gate import ModelGate
-from memorybank.models import BankDay, Sweep
+from memorybank.models import Bank, BankDay, Sweep
 from memorybank.safety.redaction import redact
 from memorybank.writing import work_queue
+
+logger = logging.getLogger(__name__)
 
 # A task ends after this time, so that other tasks can run; it has already sent the message for its continuation.
 MAX_TASK_SECONDS = 10
@@ -118,6 +126,18 @@ def _is_shutting_down() -> bool:
 def index() -> None:
     """Index the pending turns, and embed them if there is a model. Of concurrent runs, only one does the work."""
     worker.index(now=timezone.now())
+
+
+@shared_task
+@bank_scope.every_bank()
+def improve_title(output: int) -> None:
+    """Have the chat model write a better title for the chat of this turn. If that fails, the chat keeps its title."""
+    bank = Bank.objects.filter(chats__outputs=output).first()
+    try:
+        if bank:
+            titling.improve_title(bank, output=output)
+    except LLMError as error:
+        logger.info("output %s: no better title: %s", output, describe(error))
 
 
 @shared_task

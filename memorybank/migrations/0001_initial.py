@@ -296,7 +296,7 @@ class Migration(migrations.Migration):
             name='LLMCall',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('purpose', models.CharField(choices=[('summary', 'Summary'), ('chunk', 'Chunk'), ('merge', 'Merge'), ('digest', 'Digest'), ('chat', 'Chat'), ('compact', 'Compact'), ('embedding', 'Embedding')], max_length=10)),
+                ('purpose', models.CharField(choices=[('summary', 'Summary'), ('chunk', 'Chunk'), ('merge', 'Merge'), ('digest', 'Digest'), ('chat', 'Chat'), ('compact', 'Compact'), ('title', 'Title'), ('embedding', 'Embedding')], max_length=10)),
                 ('model', models.CharField(max_length=200)),
                 ('prompt_tokens', models.PositiveIntegerField(default=0)),
                 ('completion_tokens', models.PositiveIntegerField(default=0)),

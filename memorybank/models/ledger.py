@@ -120,6 +120,7 @@ class LLMCall(models.Model):
         DIGEST = "digest"
         CHAT = "chat"
         COMPACT = "compact"
+        TITLE = "title"
         EMBEDDING = "embedding"
 
     class Outcome(models.TextChoices):
@@ -167,7 +168,7 @@ class LLMCall(models.Model):
 
 
 #: Calls that cost the price of the chat model. All other calls are costs of memory.
-OF_CHATS = (LLMCall.Purpose.CHAT, LLMCall.Purpose.COMPACT)
+OF_CHATS = (LLMCall.Purpose.CHAT, LLMCall.Purpose.COMPACT, LLMCall.Purpose.TITLE)
 
 
 class AnswerRatingQuerySet(ByAudience["AnswerRating"]):

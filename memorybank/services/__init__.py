@@ -131,6 +131,7 @@ from memorybank.writing.kept_prompts import count_prompt, keep_prompt
 if TYPE_CHECKING:
     from memorybank.compaction.compact import compact_chat, finish_compaction
     from memorybank.compaction.lease import begin_compaction, resume_compaction
+    from memorybank.compaction.titling import improve_title
     from memorybank.compaction.tool_messages import render_tool_messages
     from memorybank.erasure.erase import clear, forget, forget_asked
     from memorybank.erasure.replay import receipts, replay
@@ -155,6 +156,7 @@ _LATE = {
     for module, names in {
         "memorybank.compaction.compact": "compact_chat finish_compaction",
         "memorybank.compaction.lease": "begin_compaction resume_compaction",
+        "memorybank.compaction.titling": "improve_title",
         "memorybank.compaction.tool_messages": "render_tool_messages",
         "memorybank.erasure.erase": "clear forget forget_asked",
         "memorybank.erasure.replay": "receipts replay",

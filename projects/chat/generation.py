@@ -22,9 +22,9 @@ from memorybank.services import Output
 from projects.models import Draft
 from projects.web.db_connections import release_connection
 
-from . import service
+from . import service, titles
 from .model_call import Stopped
-from .service import AnswerRequest
+from .service import AnswerRequest, Reply
 
 logger = logging.getLogger(__name__)
 
@@ -142,8 +142,18 @@ def shut_down(seconds: float) -> None:
 
 def _generate(generation: Generation, language: str | None) -> None:
     try:
+        if reply := _reply(generation, language):
+            titles.request_better(generation.asked.chat, reply.output)
+    finally:
+        release_connection()
+
+
+def _reply(generation: Generation, language: str | None) -> Reply | None:
+    """The stored answer, of which the listeners have been told; None without one."""
+    try:
         with override(language):  # of the person who asked, for messages about a failed compaction
-            service.answer(generation.asked, generation.on_chunk)
+            reply = service.answer(generation.asked, generation.on_chunk)
+            return reply if reply.answer else None
     except InvalidInput as why:  # erased meanwhile
         logger.info("output %s: no answer is kept: %s", generation.asked.output.pk, why)
     except Exception as error:
@@ -151,7 +161,7 @@ def _generate(generation: Generation, language: str | None) -> None:
     finally:
         with suppress(DatabaseError):
             _end(generation)
-        release_connection()
+    return None
 
 
 def _end(generation: Generation) -> None:

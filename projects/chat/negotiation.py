@@ -23,7 +23,7 @@ from projects.tenancy import permissions
 from projects.tenancy.login_throttle import LoginForm
 from projects.web import markdown
 
-from . import compaction, generation, page_context, service
+from . import compaction, generation, page_context, service, titles
 from .forms import MAX_MESSAGE_CHARACTERS, TooLong
 
 View = Callable[..., HttpResponse]
@@ -111,14 +111,21 @@ def answered(request: HttpRequest, asked: service.AnswerRequest) -> HttpResponse
     before the answer, with status 202 and the turn as HTML, which contains the address of the answer's stream.
     """
     if not wants_json(request):
-        return redirect(turn_address(asked.project, asked.chat, service.answer(asked).output.pk))
+        return redirect(turn_address(asked.project, asked.chat, _answer(asked).output.pk))
     if "respond-async" not in request.headers.get("Prefer", ""):
-        return _reply_json(request, asked.project, service.answer(asked))
+        return _reply_json(request, asked.project, _answer(asked))
     generation.begin(asked)
     turns = services.turns_of(asked.chat).filter(pk=asked.output.pk)
     html = page_context.turns_html(request, asked.project, asked.chat, list(turns.select_related("answer_context")))
     body = {"turn": html, "title": asked.output.chat.title, "output": PublicId().to_url(asked.output.pk)}
     return JsonResponse(body, status=202)
+
+
+def _answer(asked: service.AnswerRequest) -> service.Reply:
+    reply = service.answer(asked)
+    if reply.answer:
+        titles.request_better(asked.chat, reply.output)
+    return reply
 
 
 def refused(request: HttpRequest, error: Exception, page: RefusalPage) -> HttpResponse:

@@ -1,11 +1,17 @@
-"""A chat's title: the first line of its first message, unless somebody named the chat."""
+"""A chat's title: the first line of its first message, or a better one, unless somebody named the chat."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memorybank.services import NewOutput, Output
+from django.conf import settings
+
+from memorybank import services
+from memorybank.services import Chat, NewOutput, Output
 
 MAX_TITLE_CHARACTERS = 80
+#: A message up to this length is a title itself.
+SHORT_MESSAGE_CHARACTERS = 40
+TITLE_TASK = "memorybank.tasks.improve_title"
 
 
 def title_of(message: str) -> str:
@@ -15,6 +21,17 @@ def title_of(message: str) -> str:
         return line
     words = line[:MAX_TITLE_CHARACTERS].rpartition(" ")[0].rstrip()
     return (words if len(words) > MAX_TITLE_CHARACTERS // 2 else line[: MAX_TITLE_CHARACTERS - 1]) + "…"
+
+
+def request_better(chat: Chat, answered: Output) -> None:
+    """Have a worker ask the model for a better title after the first answer, if the message is too long for a title.
+
+    ``chat`` is the chat before the message. If the task is lost, the title stays.
+    """
+    message = answered.question.strip()
+    is_first = chat.title in ("", title_of(message))
+    if settings.CHAT_TITLES and is_first and len(message) > SHORT_MESSAGE_CHARACTERS:
+        services.send_task(TITLE_TASK, answered.pk)
 
 
 def titled(outputs: Sequence[NewOutput]) -> list[NewOutput]:

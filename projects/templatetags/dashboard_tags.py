@@ -16,7 +16,7 @@ from projects.tenancy.budget import currency
 register = template.Library()
 
 #: The parts of a bar from the bottom, so that they can be distinguished without their colours.
-PURPOSES = ("chat", "compact", "summary", "chunk", "merge", "digest", "embedding")
+PURPOSES = ("chat", "compact", "title", "summary", "chunk", "merge", "digest", "embedding")
 #: A share is drawn up to all of it.
 FULL_BAR_BY_UNIT = {"%": 100.0}
 DAYS_A_MONTH = 30
