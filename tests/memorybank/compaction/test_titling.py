@@ -13,7 +13,7 @@ from .cases import prompt_text
 
 pytestmark = pytest.mark.django_db
 
-QUESTION = "Hello! Could you please tell me which provider we chose for card payments, and why?\nThe key is sk-ant-api03-x"
+QUESTION = "Hello! Could you please tell me which provider we chose for card payments, and why?\nThe key is: SECRET"
 BEGINNING = "Hello! Could you please tell me which provider we chose for card payments,…"
 BETTER = "- title: The provider of payments we settled on\n- title: “Provider for card payments”.\n- title: Payments"
 
@@ -43,7 +43,7 @@ def test_it_takes_the_first_title_that_has_words_of_the_message_only(bank: Bank,
 def test_the_model_is_shown_the_message_masked_and_no_answer(bank: Bank, chat_model: ScriptedLLM) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     chat_model.answer = lambda messages: BETTER
-    improve_title(ask(bank, QUESTION.replace("sk-ant-api03-x", secret)).pk)
+    improve_title(ask(bank, QUESTION.replace("SECRET", secret)).pk)
     assert "card payments" in prompt_text(chat_model)
     assert secret not in prompt_text(chat_model) and "Paywright" not in prompt_text(chat_model)
 
@@ -85,7 +85,7 @@ def test_an_erasure_during_the_call_wins_and_one_after_it_takes_the_title(bank: 
         services.forget(bank, output=first.pk, actor="priya", now=MONDAY)
         return BETTER
 
-    services.record(bank, chat_key="c", author="tom", question="And lunch?", answer="Noon.", title=BEGINNING, now=MONDAY)
+    ask(bank, "And lunch?", author="tom")
     first = ask(bank)
     chat_model.answer = erase
     improve_title(first.pk)
