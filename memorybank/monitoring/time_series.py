@@ -16,6 +16,7 @@ from memorybank.models import Bank, BankDay, LLMCall
 CHART_PERIOD_DAYS = (14, 90, 365)
 #: The default period is the shortest one with calls on at least this many days.
 DAYS_WITH_CALLS = 3
+MAX_LISTED_BANKS = 10
 #: Calls that summarise chats.
 SUMMARY_PURPOSES = (LLMCall.Purpose.SUMMARY, LLMCall.Purpose.CHUNK, LLMCall.Purpose.MERGE)
 
@@ -98,10 +99,10 @@ def _latency(calls: QuerySet[Any], share: float) -> dict[date, float]:
     return {day: milliseconds / 1000 for day, milliseconds in picked}
 
 
-def usage_by_bank(banks: QuerySet[Bank], length: int, now: datetime, most: int = 10) -> dict[int, Usage]:
-    """The usage of the ``most`` most expensive banks, by bank id; with equal costs, more tokens come first."""
+def usage_by_bank(banks: QuerySet[Bank], length: int, now: datetime) -> dict[int, Usage]:
+    """The usage of the most expensive banks, by bank id; with equal costs, more tokens come first."""
     calls = LLMCall.objects.filter(bank__in=banks.order_by().values("pk"), at__gte=start(length, now)).order_by()
     tokens = Sum(F("prompt_tokens") + F("completion_tokens"))
     sums = calls.values_list("bank").annotate(n=Count("pk"), tokens=tokens, spent=Sum("cost"))
-    rows = sums.order_by(F("spent").desc(nulls_last=True), "-tokens")[:most]
+    rows = sums.order_by(F("spent").desc(nulls_last=True), "-tokens")[:MAX_LISTED_BANKS]
     return {bank: Usage(calls, tokens, cost or Decimal()) for bank, calls, tokens, cost in rows}

@@ -1,4 +1,4 @@
-"""Read a stored block without some of its lines, such as the asking chat's own lines or erased ones."""
+"""Read a stored block without some of its lines, such as erased ones."""
 
 from collections.abc import Collection
 
@@ -9,7 +9,7 @@ from memorybank.models import StoredBlock
 
 
 def without(
-    stored: StoredBlock, budget: int, *, chats: Collection[str] = (), facts: Collection[int] = (), own: str = ""
+    stored: StoredBlock, budget: int, *, chats: Collection[str] = (), facts: Collection[int] = ()
 ) -> PackedBlock:
-    """The block without the words of some chats, some facts, and the chat ``own``, in at most ``budget`` tokens."""
-    return exclude(stored.packed, budget, encoding=conf.current().encoding, chats=chats, facts=facts, own=own)
+    """The block without the words of some chats and some facts, in at most ``budget`` tokens."""
+    return exclude(stored.packed, budget, encoding=conf.current().encoding, chats=chats, facts=facts)

@@ -37,7 +37,6 @@ RULE_SIGNS = (
     ("authority", "texts"),
     ("authority", "wording"),
 )
-ALL_RULE_SIGNS = frozenset(sign for rule in RULE_SIGNS for sign in rule)
 #: Signs that make a claim, even about oneself or the past: a safeguard is lifted; it concerns the assistant; a command.
 CLAIMS = (("controls", "lifted"), ("assistants",), ("commands",))
 #: Incomplete rules, which make a claim unless the sentence is about the speaker or the past.

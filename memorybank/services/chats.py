@@ -39,18 +39,18 @@ def rename_chat(bank: Bank, *, chat_key: str, title: str) -> None:
     Chat.objects.filter(bank=bank, key=chat_key).update(title=title)
 
 
-def containing_words(words: str, *, chat: str = "chat") -> Q:
+def containing_words(words: str) -> Q:
     """A condition for rows with a foreign key ``chat``: each word occurs in the chat's title or in one of its turns.
 
     Parts of words match, too. Without words, all rows match.
     """
     wanted = words.replace("\x00", "").split()[:MAX_SEARCH_WORDS]
-    return reduce(Q.__and__, (_containing_word(word, chat) for word in wanted), Q())
+    return reduce(Q.__and__, map(_containing_word, wanted), Q())
 
 
-def _containing_word(word: str, chat: str) -> Q:
-    turns = Output.objects.filter(_containing(word, "question", "answer"), chat=OuterRef(chat))
-    return _containing(word, f"{chat}__title") | Q(Exists(turns))
+def _containing_word(word: str) -> Q:
+    turns = Output.objects.filter(_containing(word, "question", "answer"), chat=OuterRef("chat"))
+    return _containing(word, "chat__title") | Q(Exists(turns))
 
 
 def _containing(word: str, *columns: str) -> Q:

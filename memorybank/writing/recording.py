@@ -54,7 +54,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
             return known, False
         output = _insert_or_complete(locked, chat, new, known, at=new.created_at)
         if new.status in (Output.Status.OK, Output.Status.PENDING) and not output.withheld:
-            _detect_erasure_request(locked, output, now)
+            requests.file_request(locked, output, now)
         return output, True
 
 
@@ -111,10 +111,6 @@ def _new_rows(
         rows.append(output)
         known[chat.pk, new.key] = output
     return rows
-
-
-def _detect_erasure_request(bank: Bank, output: Output, now: datetime) -> None:
-    requests.file_request(bank, output, now)
 
 
 @at_present

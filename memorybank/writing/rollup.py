@@ -16,6 +16,7 @@ from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_obje
 
 from memorybank import conf, hooks, llm
 from memorybank.core import extraction, rollup_policy, transcript
+from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
@@ -27,17 +28,7 @@ from memorybank.language import dates
 from memorybank.language.terms import word_count
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, session
-from memorybank.models import (
-    CARRIED,
-    EXTRACTIVE,
-    STAND_IN_METHOD,
-    Bank,
-    Entry,
-    Fact,
-    Granularity,
-    KeptFact,
-    MaskedValue,
-)
+from memorybank.models import CARRIED, EXTRACTIVE, STAND_IN_METHOD, Bank, Entry, Fact, KeptFact, MaskedValue
 from memorybank.models.ledger import backoff
 from memorybank.reading.candidates import leaf_line
 from memorybank.writing import jobs

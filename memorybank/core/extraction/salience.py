@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from memorybank.core.extraction.kinds import is_question, is_request, kind_by, signs_in
-from memorybank.core.turns import Role
 from memorybank.language import is_cjk, plain, tokens, whole_words
 from memorybank.language.sentences.disfluency import is_halting
 from memorybank.language.terms import FUNCTION_WORDS, PRAISE_WORDS, words
@@ -110,9 +109,9 @@ class Prior:
         information = self.information(text_words)
         return MeasuredSentence(text, text_words, information, signs_in(text), assistant, answers, position)
 
-    def weigh(self, text: str, *, assistant: bool, answers: bool = False, position: float = 0.5) -> float:
+    def weigh(self, text: str, *, assistant: bool) -> float:
         """How likely the sentence will be asked for, 0…1."""
-        return prior_weight(self.read(text, assistant=assistant, answers=answers, position=position))
+        return prior_weight(self.read(text, assistant=assistant))
 
 
 def prior_weight(sentence: MeasuredSentence) -> float:
@@ -122,7 +121,7 @@ def prior_weight(sentence: MeasuredSentence) -> float:
     return round(share / (1 + math.exp(-score)), 4)
 
 
-def weigh(text: str, *, role: Role = "user", encoding: str, names: Collection[str] = ()) -> float:
+def weigh(text: str, *, encoding: str, names: Collection[str] = ()) -> float:
     """The prior weight of a line that an LLM wrote, on the scale of the extracted facts.
 
     ``names`` must be case-folded and are ignored, because the line says "Ana moved" where Ana said "I moved".
@@ -130,7 +129,7 @@ def weigh(text: str, *, role: Role = "user", encoding: str, names: Collection[st
     text = plain(text)
     if names:
         text = " ".join(word for word in text.split() if _folded_word(word) not in names)
-    return Prior(encoding).weigh(text, assistant=role == "assistant")
+    return Prior(encoding).weigh(text, assistant=False)
 
 
 def _folded_word(word: str) -> str:

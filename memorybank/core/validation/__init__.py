@@ -65,7 +65,7 @@ class AcceptedLines:
     left_out: frozenset[str] = frozenset()
 
 
-def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_LINE_WORDS) -> AcceptedLines:
+def accept(answer: str, sources: Mapping[str, str]) -> AcceptedLines:
     """Check every line of ``answer`` against ``sources``: label → the exact text shown, dates included.
 
     Never raises, whatever the answer. Lines that read like instructions are returned with their ``quarantine`` reason.
@@ -82,7 +82,7 @@ def accept(answer: str, sources: Mapping[str, str], *, max_words: int = MAX_LINE
             left_out.update(written.labels)
             continue
         line = written and _with_missing_citations(replace(written, text=escape(written.text)), evidence)
-        why = _objection(line, evidence, max_words, accepted) if line else NOT_A_LINE
+        why = _objection(line, evidence, accepted) if line else NOT_A_LINE
         if line and written and not why:
             accepted[comparison_key(line.text)] = _with_quarantine(line, written.text)
         else:
@@ -150,7 +150,7 @@ def _distance(label: str, labels: Sequence[str]) -> int:
     return min(abs(number - int(other.lstrip("F"))) for other in labels)
 
 
-def _objection(line: ParsedLine, evidence: _EvidenceBySource, max_words: int, accepted: Container[str]) -> str:
+def _objection(line: ParsedLine, evidence: _EvidenceBySource, accepted: Container[str]) -> str:
     """Why the line may not be kept, or ""."""
     if not any(character.isalnum() for character in line.text):
         return "has no text"
@@ -158,8 +158,8 @@ def _objection(line: ParsedLine, evidence: _EvidenceBySource, max_words: int, ac
         return "cites nothing"
     if any(label not in evidence.sources for label in line.labels):
         return "cites what was not shown"
-    if word_count(line.text) > max_words or len(line.text) > max_words * MAX_CHARACTERS_PER_WORD:
-        return f"longer than {max_words} words"
+    if word_count(line.text) > MAX_LINE_WORDS or len(line.text) > MAX_LINE_WORDS * MAX_CHARACTERS_PER_WORD:
+        return f"longer than {MAX_LINE_WORDS} words"
     if comparison_key(line.text) in accepted:
         return "says the same as a line before it"
     missing = first_unsupported(line.text, [evidence.of(label) for label in line.labels])
