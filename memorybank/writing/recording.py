@@ -261,7 +261,6 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
     if known:
         output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
         output.set_aside, output.replaces = known.set_aside, known.replaces
-    if known:
         prepared.update([output], ANSWER_FIELDS)
     else:
         prepared.insert([output])
@@ -271,7 +270,7 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
     return output
 
 
-def _to_row(chat: Chat, new: NewOutput, quoted: Sequence[Chat] = ()) -> Output:
+def _to_row(chat: Chat, new: NewOutput, quoted: Sequence[Chat]) -> Output:
     """``new`` as an unsaved row without a sequence, storable in any database; ``chat`` records what it quotes."""
     pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
