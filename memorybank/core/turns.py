@@ -17,14 +17,14 @@ STEERS_ASSISTANT = "steers the assistant, says the model that noted it"
 #: The quarantine reason of what one person likes for themselves: it is used for that person, and for nobody else.
 OWN_PREFERENCE = "a preference of one person"
 
-Role = Literal["user", "assistant", "tool"]
+MessageRole = Literal["user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
     """One message of a turn. ``speaker`` is what a reader is shown: a name, or "assistant"."""
 
-    role: Role
+    role: MessageRole
     speaker: str
     text: str
 

@@ -26,7 +26,7 @@ from memorybank.data_inventory import TABLES, Erasing
 from memorybank.erasure import cascade, requests
 from memorybank.erasure.cascade import TurnWords
 from memorybank.erasure.receipts import ErasureReceipt, count_names
-from memorybank.erasure.scope import ErasureScope, Kind, Target, resolve_scope
+from memorybank.erasure.scope import ErasureKind, ErasureScope, Target, resolve_scope
 from memorybank.exceptions import InvalidInput
 from memorybank.hooks import Change
 from memorybank.indexing import block_writer, document_writer
@@ -68,7 +68,12 @@ def forget(
     ``facts`` erases a line: all outputs that these facts rest on, whoever wrote them. With ``dry_run`` nothing changes,
     and the receipt says what would be erased. Raises :class:`InvalidInput` unless exactly one existing target is named.
     """
-    arguments = {Kind.CHAT: chat, Kind.AUTHOR: author, Kind.OUTPUT: output, Kind.LINE: facts}
+    arguments = {
+        ErasureKind.CHAT: chat,
+        ErasureKind.AUTHOR: author,
+        ErasureKind.OUTPUT: output,
+        ErasureKind.LINE: facts,
+    }
     targets = [(kind, target) for kind, target in arguments.items() if target is not None]
     if len(targets) != 1:
         raise InvalidInput("Name one of chat, author, output and facts.")
@@ -78,10 +83,12 @@ def forget(
 @at_present
 def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime = PRESENT) -> ErasureReceipt:
     """Erase every chat of a bank with all its memory. Turns from before ``now`` are not imported again."""
-    return _forget(bank, Kind.EVERYTHING, "", actor=actor, now=now, dry_run=dry_run)
+    return _forget(bank, ErasureKind.EVERYTHING, "", actor=actor, now=now, dry_run=dry_run)
 
 
-def _forget(bank: Bank, kind: Kind, target: Target, *, actor: str, now: datetime, dry_run: bool) -> ErasureReceipt:
+def _forget(
+    bank: Bank, kind: ErasureKind, target: Target, *, actor: str, now: datetime, dry_run: bool
+) -> ErasureReceipt:
     """Erase the target; a dry run does the same and rolls it back, so that both receipts are equal."""
     plan = _ErasurePlan.of(bank, kind, target)
     with transaction.atomic():
@@ -112,13 +119,13 @@ def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRE
 class _ErasurePlan:
     """An erasure, with everything that can be read before the bank is locked."""
 
-    kind: Kind
+    kind: ErasureKind
     target: Target
     words: TurnWords
     masked_values: Mapping[str, str]
 
     @classmethod
-    def of(cls, bank: Bank, kind: Kind, target: Target) -> Self:
+    def of(cls, bank: Bank, kind: ErasureKind, target: Target) -> Self:
         """Raises :class:`InvalidInput` if there is no such target."""
         words, scope = TurnWords.of(bank), resolve_scope(bank, kind, target)
         masked_values = _masked_values(bank, scope)
@@ -133,7 +140,7 @@ class _ErasurePlan:
         scope = resolve_scope(row, self.kind, self.target)
         chats = _erase(row, scope, self.words, counts, now)
         _forget_masked_values(row, self.masked_values, counts)
-        if scope.kind == Kind.EVERYTHING:
+        if scope.kind == ErasureKind.EVERYTHING:
             for table in TABLES:
                 if table.erasing is not Erasing.KEEP:
                     table.rows(row).delete()
@@ -152,8 +159,8 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
     outputs = scope.outputs_by_chat()
     counts["vectors"] = Embedding.objects.filter(document__chat__in=outputs).count()
     facts: set[int] = set()
-    if scope.kind in (Kind.CHAT, Kind.EVERYTHING):
-        named = bank.chats.filter(key=scope.subject[1]) if scope.kind == Kind.CHAT else bank.chats.all()
+    if scope.kind in (ErasureKind.CHAT, ErasureKind.EVERYTHING):
+        named = bank.chats.filter(key=scope.subject[1]) if scope.kind == ErasureKind.CHAT else bank.chats.all()
         for chat in named.select_for_update().order_by("pk"):
             facts |= cascade.remove_chat(bank, chat, counts)
         empty = named
@@ -163,13 +170,13 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
         Output.objects.bulk_update(scope.halves, HALF_FIELDS)
         facts = cascade.remove_outputs(bank, outputs, words, counts)
         bank.chats.filter(pk__in=quoting).update(title="")
-        if scope.kind == Kind.AUTHOR:
+        if scope.kind == ErasureKind.AUTHOR:
             AnswerRating.objects.filter(output__chat__bank=bank, person=scope.subject[1]).delete()
         empty = bank.chats.filter(pk__in=outputs, outputs=None)
     counts["chats"] = empty.count()
     cascade.remove_from_blocks(bank, counts, facts=facts, outputs=outputs, now=now)
     empty.delete()
-    if scope.kind == Kind.EVERYTHING:
+    if scope.kind == ErasureKind.EVERYTHING:
         Bank.objects.filter(pk=bank.pk).update(remembers_since=now)
     return list(bank.chats.filter(pk__in=outputs).values_list("pk", flat=True))
 
@@ -235,7 +242,7 @@ def _receipt(
     )
     if not dry_run:
         row.save()
-        common = {"bank": bank, "kind": Kind.OUTPUT, "asked_by": row.asked_by, "epoch": row.epoch, "at": now}
+        common = {"bank": bank, "kind": ErasureKind.OUTPUT, "asked_by": row.asked_by, "epoch": row.epoch, "at": now}
         for turn in scope.further_subjects:  # tombstones that block re-import; the receipt above has the counts
             Erasure.objects.create(subject=Erasure.digest(bank, turn), counts={}, **common)
         hooks.notify(bank.pk, Change.ERASED, [row.pk])

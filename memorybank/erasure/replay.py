@@ -11,7 +11,7 @@ from django.db.models.functions import Greatest
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.erasure.erase import clear, forget
-from memorybank.erasure.scope import Kind, Target, subject_of
+from memorybank.erasure.scope import ErasureKind, Target, subject_of
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Erasure, Output
 from memorybank.models.chat import OutputQuerySet
@@ -75,9 +75,9 @@ def _repeat(
         report.undecided.append(Erasure.objects.get(bank=bank, subject=row["subject"], at=row["at"]).pk)
         return
     try:
-        if row["kind"] == Kind.EVERYTHING and turns.exists():
+        if row["kind"] == ErasureKind.EVERYTHING and turns.exists():
             receipt = clear(bank, actor=actor, now=now)
-        elif row["subject"] in targets and row["kind"] != Kind.EVERYTHING:
+        elif row["subject"] in targets and row["kind"] != ErasureKind.EVERYTHING:
             named: dict[str, Any] = {row["kind"]: target}
             receipt = forget(bank, **named, actor=actor, now=now)
         else:
@@ -99,11 +99,11 @@ def _targets(bank: Bank) -> Targets:
 
 def _subjects(bank: Bank) -> Iterator[tuple[Subject, Target, OutputQuerySet]]:
     outputs = Output.objects.filter(chat__bank=bank)
-    yield (Kind.EVERYTHING,), "", outputs
+    yield (ErasureKind.EVERYTHING,), "", outputs
     for chat in bank.chats.only("key"):
-        yield (Kind.CHAT, chat.key), chat.key, outputs.filter(chat=chat)
+        yield (ErasureKind.CHAT, chat.key), chat.key, outputs.filter(chat=chat)
     people = outputs.values_list("author", "said_by", "answered_by").order_by().distinct()
     for name in {name for row in people for name in row if name}:
-        yield (Kind.AUTHOR, name), name, outputs.of_person(name)
+        yield (ErasureKind.AUTHOR, name), name, outputs.of_person(name)
     for output in outputs.select_related("chat").only("key", "chat__key"):
         yield subject_of(output), output.pk, outputs.filter(pk=output.pk)

@@ -33,7 +33,7 @@ from memorybank.reading.mentions import chats_mentioning
 
 #: Maximum number of other chats searched for the subject of a request.
 MAX_SEARCHED_CHATS = 50
-State = ErasureRequest.State
+RequestState = ErasureRequest.State
 
 
 def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | None:
@@ -82,7 +82,7 @@ def _requested_turns(bank: Bank, output: Output, about: str) -> list[Output]:
 
 def confirmation(output: Output) -> str:
     """The sentence that answers a turn with an open request; "" for any other turn."""
-    if not (output.withheld and ErasureRequest.objects.filter(asked_in=output.pk, state=State.OPEN).exists()):
+    if not (output.withheld and ErasureRequest.objects.filter(asked_in=output.pk, state=RequestState.OPEN).exists()):
         return ""
     phrase = forget_phrases.find_forget_request(output.question)
     return forget_phrases.confirmation(phrase.language) if phrase else ""
@@ -97,7 +97,7 @@ def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PR
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         request = row.erasure_requests.get(pk=request_id)
-        if not close(request, State.RESTORED, actor, now):
+        if not close(request, RequestState.RESTORED, actor, now):
             return False
         outputs = Output.objects.filter(pk__in=request.outputs)
         outputs.update(withheld=False)
@@ -122,5 +122,5 @@ def _mark_summaries_stale(outputs: Iterable[Output], facts: Collection[int]) -> 
 
 def close(request: ErasureRequest, state: str, actor: str, now: datetime) -> bool:
     """Close a request; return whether it was still open."""
-    open_ones = ErasureRequest.objects.filter(pk=request.pk, state=State.OPEN)
+    open_ones = ErasureRequest.objects.filter(pk=request.pk, state=RequestState.OPEN)
     return bool(open_ones.update(state=state, closed_by=actor[:200], closed_at=now))

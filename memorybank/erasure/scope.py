@@ -12,7 +12,7 @@ from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Outpu
 from memorybank.models.chat import OutputQuerySet, sequences_by_chat
 from memorybank.models.privacy import Subject
 
-Kind = Erasure.Kind
+ErasureKind = Erasure.Kind
 #: A chat by its key, an author by name, turns by id, lines by the ids of their facts.
 Target = str | int | Collection[int]
 
@@ -24,7 +24,7 @@ class ErasureScope:
     ``subject`` names the target in the receipt. ``further_subjects`` name more turns that must not be imported again.
     """
 
-    kind: Kind
+    kind: ErasureKind
     subject: Subject
     outputs: QuerySet[Output]
     halves: list[Output] = field(default_factory=list)
@@ -36,7 +36,7 @@ class ErasureScope:
 
     def chats_with_quoting_titles(self) -> list[int]:
         """The chats whose titles may quote erased turns."""
-        return quoting_titles(self.outputs, always=self.kind != Kind.OUTPUT)
+        return quoting_titles(self.outputs, always=self.kind != ErasureKind.OUTPUT)
 
 
 def quoting_titles(outputs: QuerySet[Output], *, always: bool = False) -> list[int]:
@@ -65,19 +65,19 @@ def _missing_words(wanted: set[str], turns: QuerySet[Output]) -> set[str]:
     return wanted
 
 
-def resolve_scope(bank: Bank, kind: Kind, target: Target) -> ErasureScope:
+def resolve_scope(bank: Bank, kind: ErasureKind, target: Target) -> ErasureScope:
     """The turns that a target names. Raises :class:`InvalidInput` if there is no such target."""
     outputs = Output.objects.filter(chat__bank=bank)
-    if kind == Kind.EVERYTHING:
+    if kind == ErasureKind.EVERYTHING:
         return ErasureScope(kind, (kind,), outputs)
-    if kind == Kind.AUTHOR:
+    if kind == ErasureKind.AUTHOR:
         return _of_author(outputs, str(target))
-    if kind == Kind.CHAT:
+    if kind == ErasureKind.CHAT:
         chat = bank.chats.filter(key=target).first()
         if chat is None:
             raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(target)[:200]})
         return ErasureScope(kind, (kind, chat.key), outputs.filter(chat=chat))
-    if kind == Kind.OUTPUT:
+    if kind == ErasureKind.OUTPUT:
         return _of_turns(outputs, [target] if isinstance(target, str | int) else sorted(target))
     assert not isinstance(target, str | int)
     return _of_line(bank, outputs, set(target))
@@ -93,7 +93,7 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
                 _("output: there is none with the number %(number)s.") % {"number": public_id(int(number))}
             )
     first, *further = (subjects[pk] for pk in sorted(subjects))
-    return ErasureScope(Kind.OUTPUT, first, turns, further_subjects=further)
+    return ErasureScope(ErasureKind.OUTPUT, first, turns, further_subjects=further)
 
 
 def with_versions(outputs: OutputQuerySet, turns: OutputQuerySet) -> OutputQuerySet:
@@ -108,7 +108,7 @@ def with_versions(outputs: OutputQuerySet, turns: OutputQuerySet) -> OutputQuery
 
 def subject_of(output: Output) -> Subject:
     """The subject that identifies a turn in receipts."""
-    return (Kind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
+    return (ErasureKind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
 
 
 def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureScope:
@@ -119,7 +119,9 @@ def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureSco
     subjects = [subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")]
     if not subjects:
         raise InvalidInput(_("line: there is none that rests on a turn."))
-    return ErasureScope(Kind.LINE, (Kind.LINE, *map(str, sorted(facts))), turns, further_subjects=subjects)
+    return ErasureScope(
+        ErasureKind.LINE, (ErasureKind.LINE, *map(str, sorted(facts))), turns, further_subjects=subjects
+    )
 
 
 def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
@@ -129,7 +131,7 @@ def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
         raise InvalidInput(_("author: no messages by “%(name)s”.") % {"name": author[:200]})
     halves = [turn for turn in turns.exclude(said_by="", answered_by="") if _keep_other_half(turn, author)]
     whole = turns.exclude(pk__in=[turn.pk for turn in halves])
-    return ErasureScope(Kind.AUTHOR, (Kind.AUTHOR, author), whole, halves)
+    return ErasureScope(ErasureKind.AUTHOR, (ErasureKind.AUTHOR, author), whole, halves)
 
 
 def _keep_other_half(output: Output, author: str) -> bool:

@@ -7,13 +7,13 @@ from django.db.models import QuerySet
 
 from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
 
-Action = Event.Action
+BankAction = Event.Action
 #: These actions may remove lines from the block's history.
-ERASING_ACTIONS = (Action.ERASE, Action.PRIVATE, Action.OPT_OUT)
+ERASING_ACTIONS = (BankAction.ERASE, BankAction.PRIVATE, BankAction.OPT_OUT)
 #: Actions of people on single facts.
 FACT_ACTIONS = (
-    *(Action.ADD, Action.EDIT, Action.PIN, Action.UNPIN),
-    *(Action.HIDE, Action.SHOW, Action.RELEASE, Action.KEEP),
+    *(BankAction.ADD, BankAction.EDIT, BankAction.PIN, BankAction.UNPIN),
+    *(BankAction.HIDE, BankAction.SHOW, BankAction.RELEASE, BankAction.KEEP),
 )
 
 
@@ -30,8 +30,8 @@ def events_of_fact(bank: Bank, fact: int) -> list[Event]:
 
 def was_enabled(bank: Bank, moment: datetime) -> bool:
     """Whether memory was on at a given time, according to the audit log."""
-    switched = events_of(bank).filter(at__lte=moment, action__in=(Action.ENABLE, Action.DISABLE))
-    return switched.order_by("-at", "-pk").values_list("action", flat=True).first() == Action.ENABLE
+    switched = events_of(bank).filter(at__lte=moment, action__in=(BankAction.ENABLE, BankAction.DISABLE))
+    return switched.order_by("-at", "-pk").values_list("action", flat=True).first() == BankAction.ENABLE
 
 
 def erased_since(bank: Bank, moment: datetime) -> bool:

@@ -19,7 +19,7 @@ from memorybank.model_calls import budget_cap
 from memorybank.models import Bank, Chat, Event, Job
 from memorybank.prepared import PreparedQuery
 
-Kind = Job.Kind
+JobKind = Job.Kind
 #: The unfinished jobs of a chat's bank: asked after each chat.
 _OPEN_JOBS_OF_CHAT = PreparedQuery(lambda chat: Job.objects.open().filter(bank__chats=chat))
 
@@ -41,7 +41,7 @@ def request_job(
         job.total = max(job.total, _remaining(job))
         job.save(update_fields=["total"] if open_job else None)  # a worker may be updating its progress
         # A new version makes the workers render the block again as well.
-        new_version = {"version": F("version") + 1} if kind == Kind.REBUILD else {}
+        new_version = {"version": F("version") + 1} if kind == JobKind.REBUILD else {}
         Bank.objects.filter(pk=row.pk).update(compress_at=now, settled_at=None, **new_version)
         log(row, actor, Event.Action(kind.value), now)
     return job
@@ -65,7 +65,7 @@ def after_consolidation(bank_id: int, now: datetime) -> None:
 def _update(jobs: Iterable[Job], now: datetime, *, consolidated: bool = False) -> None:
     for job in jobs:
         remaining = _remaining(job)
-        if (remaining == 0 or job.kind == Kind.COMPRESS) and (consolidated or _is_up_to_date(job, now)):
+        if (remaining == 0 or job.kind == JobKind.COMPRESS) and (consolidated or _is_up_to_date(job, now)):
             Job.objects.filter(pk=job.pk, finished_at=None).update(finished_at=now, percent=100)
             continue
         done = 100 - ceil(100 * remaining / job.total) if job.total else 0
@@ -75,27 +75,27 @@ def _update(jobs: Iterable[Job], now: datetime, *, consolidated: bool = False) -
 def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
     if not bank.enabled:
         raise InvalidInput(_("Memory is off in this project."))
-    if kind == Kind.REBUILD and budget_cap.is_stopped(bank, now):
+    if kind == JobKind.REBUILD and budget_cap.is_stopped(bank, now):
         raise InvalidInput(_("The monthly cap is reached: what a model wrote would be replaced by what is extracted."))
 
 
 def _mark_due(job: Job, chats: Collection[int] | None) -> None:
     own = Chat.objects.filter(bank=job.bank) if chats is None else Chat.objects.filter(bank=job.bank, pk__in=chats)
     match job.kind:
-        case Kind.SUMMARISE:
+        case JobKind.SUMMARISE:
             own.waiting().remembered().filter(parked_at=None).update(due_at=job.asked_at)
-        case Kind.RETRY:
+        case JobKind.RETRY:
             own.parked().retry(job.asked_at)
-        case Kind.REBUILD:  # no prompt shows an absorbed digest
+        case JobKind.REBUILD:  # no prompt shows an absorbed digest
             job.bank.entries.digests().filter(parent=None).update(stale=True)
 
 
 def _remaining(job: Job) -> int:
     """The work left, in digests, tokens or chats. A chat is done once a try or a new turn has changed its due time."""
     match job.kind:
-        case Kind.REBUILD:
+        case JobKind.REBUILD:
             return job.bank.entries.digests().filter(stale=True).count()
-        case Kind.COMPRESS:
+        case JobKind.COMPRESS:
             live = sum(node.tokens for node in job.bank.entries.all().frontier())
             return max(0, ceil(live - job.bank.max_tokens * conf.current().pressure))
         case _:

@@ -68,7 +68,7 @@ class TenantAdmin(TenantScoped):
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        action = audit.Action.CHANGE if change else audit.Action.CREATE
+        action = audit.TenantAction.CHANGE if change else audit.TenantAction.CREATE
         changes = {name: [form.initial.get(name), form.cleaned_data[name]] for name in form.changed_data}
         audit.log(obj, request.user.get_username(), action, timezone.now(), **changes)
 
@@ -118,9 +118,9 @@ class MembershipAdmin(TenantScoped):
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        action, detail = audit.Action.ADD, {"role": obj.role}
+        action, detail = audit.TenantAction.ADD, {"role": obj.role}
         if change:
-            action, detail = audit.Action.ROLE, {"before": form.initial["role"], "after": obj.role}
+            action, detail = audit.TenantAction.ROLE, {"before": form.initial["role"], "after": obj.role}
         person = obj.user.get_username()
         audit.log(obj.tenant, request.user.get_username(), action, timezone.now(), person=person, **detail)
 

@@ -34,7 +34,7 @@ def share(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
     changed = Conversation.objects.filter(chat=chat, shared_at__isnull=on)
     now, actor = timezone.now(), request.user.get_username()
     if changed.update(shared_at=now if on else None):
-        action = audit.Action.SHARE if on else audit.Action.UNSHARE
+        action = audit.TenantAction.SHARE if on else audit.TenantAction.UNSHARE
         audit.log(project.tenant, actor, action, now, project=project.slug, chat=chat.key)
     return redirect(f"{reverse('chat', args=[project.tenant.slug, project.slug, chat.key])}?shared#share")
 

@@ -29,8 +29,8 @@ HEARTBEAT_COMMENT = b": still there\n\n"
 #: A comment is sent after a stream was silent for this long, because proxies close silent streams.
 HEARTBEAT_SECONDS = 30.0
 STREAM_BROKEN_MESSAGE = "The upstream broke off its answer."
-Outcome = LLMCall.Outcome
-OUTCOME_BY_STATUS = {**dict.fromkeys((401, 403, 404), Outcome.MISCONFIGURED), 429: Outcome.UNAVAILABLE}
+CallOutcome = LLMCall.Outcome
+OUTCOME_BY_STATUS = {**dict.fromkeys((401, 403, 404), CallOutcome.MISCONFIGURED), 429: CallOutcome.UNAVAILABLE}
 
 
 class Exchange:
@@ -62,7 +62,7 @@ class Exchange:
 
     async def fail(self, error: str) -> None:
         """Record that the upstream gave no answer, or broke it off."""
-        await self.finish(Output.Status.ERROR, Outcome.UNAVAILABLE, error)
+        await self.finish(Output.Status.ERROR, CallOutcome.UNAVAILABLE, error)
 
     async def read_body(self, status: int, content: bytes) -> None:
         """Read and record an answer that is not streamed."""
@@ -71,7 +71,7 @@ class Exchange:
             await self.finish()
             return
         self._reader.note_error(_parse_json(content))
-        failed = OUTCOME_BY_STATUS.get(status, Outcome.UNAVAILABLE if status >= 500 else Outcome.REJECTED)
+        failed = OUTCOME_BY_STATUS.get(status, CallOutcome.UNAVAILABLE if status >= 500 else CallOutcome.REJECTED)
         await self.finish(Output.Status.ERROR, failed, self._reader.error)
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:

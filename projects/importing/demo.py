@@ -52,7 +52,7 @@ def create_people(lines: list[ImportLine]) -> None:
     for person in DEMO_PEOPLE:
         tenant, new = Tenant.objects.get_or_create(slug=person.tenant, defaults={"name": TENANT_NAMES[person.tenant]})
         if new:
-            audit.log(tenant, "demo", audit.Action.CREATE, now(), slug=tenant.slug)
+            audit.log(tenant, "demo", audit.TenantAction.CREATE, now(), slug=tenant.slug)
         user = User.objects.filter(username=person.username).first() or User.objects.create_user(
             person.username, password=DEMO_PASSWORD, is_staff=person.role == Role.OWNER
         )

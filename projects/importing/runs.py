@@ -64,7 +64,7 @@ def start(run: ImportRun, authors: Mapping[str, str], audience: Audience, *, act
             return  # another request has started it
         detail = {"project": run.project.slug, "format": run.format, "chats": run.total, "audience": audience.value}
         people = sorted(set(filter(None, authors.values())))
-        audit.log(run.project.tenant, actor, audit.Action.IMPORT, now, **detail, people=people)
+        audit.log(run.project.tenant, actor, audit.TenantAction.IMPORT, now, **detail, people=people)
     services.send_task(IMPORT_TASK)
 
 

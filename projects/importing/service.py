@@ -33,7 +33,7 @@ class ProjectCache:
         if line.path not in self._projects:
             tenant, new = Tenant.objects.get_or_create(slug=line.tenant, defaults={"name": _name(line.tenant)})
             if new:
-                audit.log(tenant, "import", audit.Action.CREATE, timezone.now(), slug=tenant.slug)
+                audit.log(tenant, "import", audit.TenantAction.CREATE, timezone.now(), slug=tenant.slug)
             self._projects[line.path] = Project.objects.at(line.path).first() or Project.objects.open(
                 tenant, line.project, _name(line.project)
             )

@@ -38,7 +38,7 @@ def issue(
     with transaction.atomic():
         key, secret = APIKey.issue(project, name, map(Scope, scopes), until, map(NameSource, trusted))
         detail = {**_described(key), "scopes": key.scopes, "expires_at": until, "name_sources": key.name_sources}
-        audit.log(project.tenant, actor, audit.Action.ISSUE, now, **detail)
+        audit.log(project.tenant, actor, audit.TenantAction.ISSUE, now, **detail)
     return key, secret
 
 
@@ -59,7 +59,7 @@ def revoke(key: APIKey, *, actor: str, now: datetime) -> bool:
     with transaction.atomic():
         revoked = bool(APIKey.objects.filter(pk=key.pk).revoke(now))
         if revoked:
-            audit.log(key.project.tenant, actor, audit.Action.REVOKE, now, **_described(key))
+            audit.log(key.project.tenant, actor, audit.TenantAction.REVOKE, now, **_described(key))
     return revoked
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from memorybank import services
 from projects.models import Membership, Project, Tenant, TenantAuditLog, TenantEvent
 
-Action = TenantEvent.Action
+TenantAction = TenantEvent.Action
 
 
-def log(tenant: Tenant, actor: str, action: Action, now: datetime, **detail: Any) -> None:
+def log(tenant: Tenant, actor: str, action: TenantAction, now: datetime, **detail: Any) -> None:
     """Append an event. ``detail`` may contain user names, roles and settings, but no e-mail address or chat text."""
     TenantAuditLog.append(TenantEvent(tenant=tenant, actor=actor, action=action, detail=detail, at=now))
 
@@ -18,7 +18,7 @@ def log(tenant: Tenant, actor: str, action: Action, now: datetime, **detail: Any
 def removed(members: Iterable[Membership], actor: str, now: datetime) -> None:
     """Log that members are about to be removed."""
     for member in members:
-        log(member.tenant, actor, Action.REMOVE, now, person=member.user.get_username(), role=member.role)
+        log(member.tenant, actor, TenantAction.REMOVE, now, person=member.user.get_username(), role=member.role)
 
 
 def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
@@ -27,7 +27,7 @@ def deleted(projects: Iterable[Project], actor: str, now: datetime) -> None:
     logs = services.audit_logs([project.bank_id for project in projects])
     for project in projects:
         end = logs[project.bank_id].end if project.bank_id in logs else {}
-        log(project.tenant, actor, Action.DELETE, now, project=project.slug, **end)
+        log(project.tenant, actor, TenantAction.DELETE, now, project=project.slug, **end)
 
 
 def verify(tenant: Tenant) -> Iterator[tuple[str, str]]:

@@ -16,32 +16,34 @@ from projects.web.pagination import numbered_page
 from projects.web.requests import MemberRequest
 
 from . import permissions
+from .audit import TenantAction
 
 EVENTS_ON_A_PAGE = 50
-Action = TenantEvent.Action
 #: What somebody did, with the event's detail.
 ACTION_TEXTS: dict[str, Promise] = {
-    Action.CREATE: pgettext_lazy("somebody", "created this tenant"),
-    Action.CHANGE: pgettext_lazy("somebody", "changed this tenant: %(changes)s"),
-    Action.INVITE: pgettext_lazy("somebody", "invited somebody as %(role)s"),
-    Action.WITHDRAW: pgettext_lazy("somebody", "withdrew an invitation"),
-    Action.JOIN: pgettext_lazy("somebody", "joined as %(role)s"),
-    Action.ADD: pgettext_lazy("somebody", "added %(person)s as %(role)s"),
-    Action.ROLE: pgettext_lazy("somebody", "changed %(person)s from %(before)s to %(after)s"),
-    Action.REMOVE: pgettext_lazy("somebody", "removed %(person)s, who was %(role)s"),
-    Action.OPEN: pgettext_lazy("somebody", "opened %(project)s to %(readers)s"),
-    Action.DELETE: pgettext_lazy("somebody", "deleted the project %(project)s"),
-    Action.ISSUE: pgettext_lazy("somebody", "issued the key “%(key)s” of %(project)s for %(scopes)s"),
-    Action.REVOKE: pgettext_lazy("somebody", "revoked the key “%(key)s” of %(project)s"),
-    Action.HOOK: pgettext_lazy("somebody", "added or changed a webhook of %(project)s to %(host)s"),
-    Action.UNHOOK: pgettext_lazy("somebody", "deleted a webhook of %(project)s to %(host)s"),
-    Action.IMPORT: pgettext_lazy("somebody", "imported chats into %(project)s (%(chats)s)"),
-    Action.SHARE: pgettext_lazy("somebody", "shared a chat of %(project)s to read"),
-    Action.UNSHARE: pgettext_lazy("somebody", "stopped sharing a chat of %(project)s"),
+    TenantAction.CREATE: pgettext_lazy("somebody", "created this tenant"),
+    TenantAction.CHANGE: pgettext_lazy("somebody", "changed this tenant: %(changes)s"),
+    TenantAction.INVITE: pgettext_lazy("somebody", "invited somebody as %(role)s"),
+    TenantAction.WITHDRAW: pgettext_lazy("somebody", "withdrew an invitation"),
+    TenantAction.JOIN: pgettext_lazy("somebody", "joined as %(role)s"),
+    TenantAction.ADD: pgettext_lazy("somebody", "added %(person)s as %(role)s"),
+    TenantAction.ROLE: pgettext_lazy("somebody", "changed %(person)s from %(before)s to %(after)s"),
+    TenantAction.REMOVE: pgettext_lazy("somebody", "removed %(person)s, who was %(role)s"),
+    TenantAction.OPEN: pgettext_lazy("somebody", "opened %(project)s to %(readers)s"),
+    TenantAction.DELETE: pgettext_lazy("somebody", "deleted the project %(project)s"),
+    TenantAction.ISSUE: pgettext_lazy("somebody", "issued the key “%(key)s” of %(project)s for %(scopes)s"),
+    TenantAction.REVOKE: pgettext_lazy("somebody", "revoked the key “%(key)s” of %(project)s"),
+    TenantAction.HOOK: pgettext_lazy("somebody", "added or changed a webhook of %(project)s to %(host)s"),
+    TenantAction.UNHOOK: pgettext_lazy("somebody", "deleted a webhook of %(project)s to %(host)s"),
+    TenantAction.IMPORT: pgettext_lazy("somebody", "imported chats into %(project)s (%(chats)s)"),
+    TenantAction.SHARE: pgettext_lazy("somebody", "shared a chat of %(project)s to read"),
+    TenantAction.UNSHARE: pgettext_lazy("somebody", "stopped sharing a chat of %(project)s"),
 }
 #: The page that an event is about, within its project.
-EVENT_PAGES = dict.fromkeys((Action.ISSUE, Action.REVOKE), "project-keys") | {Action.IMPORT: "project-import"}
-EVENT_PAGES |= dict.fromkeys((Action.HOOK, Action.UNHOOK), "project-notices")
+EVENT_PAGES = dict.fromkeys((TenantAction.ISSUE, TenantAction.REVOKE), "project-keys") | {
+    TenantAction.IMPORT: "project-import"
+}
+EVENT_PAGES |= dict.fromkeys((TenantAction.HOOK, TenantAction.UNHOOK), "project-notices")
 
 
 def event_text(event: TenantEvent) -> str:
@@ -49,12 +51,12 @@ def event_text(event: TenantEvent) -> str:
     detail: dict[str, Any] = defaultdict(lambda: "–", {name: _text(value) for name, value in event.detail.items()})
     detail |= {name: _role(detail[name]) for name in ("role", "before", "after") if name in detail}
     named = event.detail.get("named") or []
-    if event.action == Action.OPEN:
+    if event.action == TenantAction.OPEN:
         everybody = gettext("everybody")
         detail["readers"] = (
             ", ".join([gettext("owners and admins"), *named]) if event.detail["members_only"] else everybody
         )
-    if event.action == Action.CHANGE:
+    if event.action == TenantAction.CHANGE:
         changes = ((name, *map(_text, pair)) for name, pair in event.detail.items())
         detail["changes"] = ", ".join(f"{name.replace('_', ' ')} {old} → {new}" for name, old, new in changes)
     return str(ACTION_TEXTS[event.action]) % detail if event.action in ACTION_TEXTS else event.get_action_display()
@@ -65,11 +67,11 @@ def event_url(event: TenantEvent) -> str:
     project = event.detail.get("project")
     if (
         not project
-        or event.action == Action.DELETE
+        or event.action == TenantAction.DELETE
         or project not in {each.slug for each in event.tenant.projects.all()}
     ):
         return ""
-    return reverse(EVENT_PAGES.get(Action(event.action), "project"), args=[event.tenant.slug, project])
+    return reverse(EVENT_PAGES.get(TenantAction(event.action), "project"), args=[event.tenant.slug, project])
 
 
 @require_GET

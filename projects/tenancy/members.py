@@ -16,7 +16,7 @@ from memorybank import services
 from projects.models import Invitation, LoginFailures, Membership, Project, Role, Tenant
 
 from . import audit, permissions
-from .audit import Action
+from .audit import TenantAction
 
 #: How long a link works.
 INVITATION_VALID_FOR = timedelta(days=7)
@@ -48,13 +48,13 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
             text = _("%(number)d invitations wait for an answer. Withdraw some first.")
             raise MembershipError(text % {"number": MAX_OPEN_INVITATIONS})
         invitation = tenant.invitations.create(email=email, role=role, invited_by=by, sent_at=now)
-        audit.log(tenant, by.get_username(), Action.INVITE, now, invitation=invitation.pk, role=role)
+        audit.log(tenant, by.get_username(), TenantAction.INVITE, now, invitation=invitation.pk, role=role)
     return invitation
 
 
 def _count_today(tenant: Tenant, email: str, now: datetime) -> None:
     """Count an invitation; raise :class:`MembershipError` if the tenant or the address has had too many today."""
-    sent = tenant.events.filter(action=Action.INVITE, at__gt=now - DAY).count()
+    sent = tenant.events.filter(action=TenantAction.INVITE, at__gt=now - DAY).count()
     keys = LoginFailures.keys(invited=f"{now.date()} {email}").values()
     LoginFailures.objects.lock(keys, now)
     if sent >= MAX_SENT_PER_DAY or LoginFailures.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists():
@@ -66,7 +66,7 @@ def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
     """Make the link invalid and delete the address."""
     with transaction.atomic():
         for invitation in tenant.invitations.filter(email=email):
-            audit.log(tenant, by.get_username(), Action.WITHDRAW, now, invitation=invitation.pk)
+            audit.log(tenant, by.get_username(), TenantAction.WITHDRAW, now, invitation=invitation.pk)
             invitation.delete()
 
 
@@ -124,7 +124,7 @@ def accept(invitation: Invitation, user: User, *, now: datetime) -> bool:
         member, _new = Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": role})
         open_admin(user, Role(role))
         _update_trusted_authors(tenant)
-        audit.log(tenant, user.get_username(), Action.JOIN, now, invitation=invitation.pk, role=member.role)
+        audit.log(tenant, user.get_username(), TenantAction.JOIN, now, invitation=invitation.pk, role=member.role)
     return True
 
 
@@ -140,7 +140,9 @@ def change_role(member: Membership, role: Role, *, by: User, now: datetime) -> N
         open_admin(member.user, role)
         _update_trusted_authors(member.tenant)
         person = member.user.get_username()
-        audit.log(member.tenant, by.get_username(), Action.ROLE, now, person=person, before=member.role, after=role)
+        audit.log(
+            member.tenant, by.get_username(), TenantAction.ROLE, now, person=person, before=member.role, after=role
+        )
 
 
 def remove(member: Membership, *, by: User, now: datetime) -> None:
@@ -162,7 +164,7 @@ def open_project(project: Project, *, members_only: bool, names: Collection[str]
         project.named.set(members)
         people = sorted(member.user.get_username() for member in members)
         detail = {"project": project.slug, "members_only": members_only, "named": people}
-        audit.log(project.tenant, by.get_username(), Action.OPEN, now, **detail)
+        audit.log(project.tenant, by.get_username(), TenantAction.OPEN, now, **detail)
 
 
 def _require_rank(by: User, tenant: Tenant, role: Role) -> None:

@@ -10,9 +10,8 @@ from memorybank.exceptions import InvalidInput
 from projects.models import Membership, Project, Role, Tenant
 
 from . import audit
+from .audit import TenantAction
 from .members import open_admin
-
-Action = audit.Action
 
 
 def create_tenant(slug: str, name: str, *, actor: str, now: datetime, owner: User | None = None) -> Tenant:
@@ -22,7 +21,7 @@ def create_tenant(slug: str, name: str, *, actor: str, now: datetime, owner: Use
     with transaction.atomic():
         tenant.save()
         detail = {"owner": owner.get_username()} if owner else {}
-        audit.log(tenant, actor, Action.CREATE, now, slug=slug, **detail)
+        audit.log(tenant, actor, TenantAction.CREATE, now, slug=slug, **detail)
         if owner:
             Membership.objects.create(tenant=tenant, user=owner, role=Role.OWNER)
             open_admin(owner, Role.OWNER)
@@ -49,7 +48,7 @@ def put_member(tenant: Tenant, username: str, role: Role, *, actor: str, now: da
             member.save(update_fields=["role"])
         if new or before != role:
             detail = {"role": role} if new else {"before": before, "after": role}
-            audit.log(tenant, actor, Action.ADD if new else Action.ROLE, now, person=username, **detail)
+            audit.log(tenant, actor, TenantAction.ADD if new else TenantAction.ROLE, now, person=username, **detail)
         open_admin(user, role)
     return member
 

@@ -10,12 +10,12 @@ from django.db import transaction
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Change
 from projects.tenancy import audit
+from projects.tenancy.audit import TenantAction
 
 from ..models import Project, Webhook
 from . import addresses, mail, signing
 
 MAX_WEBHOOKS = 10
-Action = audit.Action
 
 
 def add(project: Project, *, url: str, events: Collection[str], actor: str, now: datetime) -> Webhook:
@@ -32,7 +32,7 @@ def _add(project: Project, url: str, events: Collection[str], actor: str, now: d
     webhook = Webhook(project=project, url=url, events=_ordered(events), created_by=actor[:200], created_at=now)
     webhook.secret = signing.new_secret()
     webhook.save()
-    _log(webhook, actor, Action.HOOK, now)
+    _log(webhook, actor, TenantAction.HOOK, now)
     return webhook
 
 
@@ -51,7 +51,7 @@ def change_mail(
     webhook.url, webhook.events = mail.address_of(user, site, language), _ordered(events)
     with transaction.atomic():
         webhook.save(update_fields=["url", "events"])
-        _log(webhook, user.get_username(), Action.HOOK, now)
+        _log(webhook, user.get_username(), TenantAction.HOOK, now)
 
 
 def readdress(user: User, email: str, now: datetime) -> None:
@@ -86,13 +86,13 @@ def change(
         webhook.disabled_at = None if enabled else webhook.disabled_at or now
     with transaction.atomic():
         webhook.save(update_fields=["url", "events", "disabled_at"])
-        _log(webhook, actor, Action.HOOK, now, enabled=webhook.disabled_at is None)
+        _log(webhook, actor, TenantAction.HOOK, now, enabled=webhook.disabled_at is None)
 
 
 def remove(webhook: Webhook, *, actor: str, now: datetime) -> None:
     """Delete a webhook with its deliveries."""
     with transaction.atomic():
-        _log(webhook, actor, Action.UNHOOK, now)
+        _log(webhook, actor, TenantAction.UNHOOK, now)
         webhook.delete()
 
 
@@ -100,7 +100,7 @@ def _ordered(events: Collection[str]) -> list[str]:
     return [change.value for change in Change if change in events]
 
 
-def _log(webhook: Webhook, actor: str, action: Action, now: datetime, **detail: object) -> None:
+def _log(webhook: Webhook, actor: str, action: TenantAction, now: datetime, **detail: object) -> None:
     # Log only the host: the path or the query may contain a credential of the receiver.
     host = urlsplit(webhook.url).hostname
     project = webhook.project

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memorybank.core import extraction
 from memorybank.core.extraction.salience import DISCOUNTS, FEATURES, Prior
-from memorybank.core.turns import Role, Turn, Utterance
+from memorybank.core.turns import MessageRole, Turn, Utterance
 from memorybank.language import tokens
 
 extract = partial(extraction.extract, encoding="o200k_base")
@@ -243,7 +243,7 @@ def test_every_fact_is_one_visible_cited_line(messages: list[tuple[str, str]]) -
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(ROLES, st.text(max_size=80)), max_size=6))
-def test_it_says_the_same_of_the_same_chat(messages: list[tuple[Role, str]]) -> None:
+def test_it_says_the_same_of_the_same_chat(messages: list[tuple[MessageRole, str]]) -> None:
     turns = [Turn(1, MORNING, tuple(Utterance(role, role, text) for role, text in messages))]
     assert extract(turns) == extract(list(turns))
 

@@ -26,7 +26,7 @@ from tests.support.factories import (
 
 pytestmark = pytest.mark.django_db
 
-Kind = Job.Kind
+JobKind = Job.Kind
 
 
 def ask(bank: Bank, kind: Job.Kind, at: Any = MONDAY) -> Job:
@@ -56,7 +56,7 @@ def test_summarise_now_takes_all_that_wait_and_counts_them() -> None:
     for number in range(4):
         say(bank, f"c{number}", sentence(number))
     services.set_audience(bank, chat_key="c3", readers=(), actor="bob", now=MONDAY)
-    job = ask(bank, Kind.SUMMARISE)
+    job = ask(bank, JobKind.SUMMARISE)
     assert (job.total, job.percent, job.finished_at) == (3, 0, None)
     seen = work(bank, MONDAY + MINUTE)
     assert [item for item in seen if not item[1]] == sorted(item for item in seen if not item[1])
@@ -69,11 +69,11 @@ def test_summarise_now_takes_all_that_wait_and_counts_them() -> None:
 @pytest.mark.usefixtures("no_model")
 def test_who_asks_twice_asks_for_one_job_and_nothing_to_do_is_done_at_once() -> None:
     bank = make_bank()
-    first, again, other = ask(bank, Kind.SUMMARISE), ask(bank, Kind.SUMMARISE), ask(bank, Kind.COMPRESS)
+    first, again, other = ask(bank, JobKind.SUMMARISE), ask(bank, JobKind.SUMMARISE), ask(bank, JobKind.COMPRESS)
     assert first == again != other
     run(MONDAY)
     assert (percent(first), percent(other)) == (100, 100)
-    assert ask(bank, Kind.SUMMARISE) != first
+    assert ask(bank, JobKind.SUMMARISE) != first
 
 
 @pytest.mark.usefixtures("no_model")
@@ -82,9 +82,9 @@ def test_some_chats_are_hurried_alone_and_a_job_takes_what_has_come_since() -> N
     for number in range(3):
         say(bank, f"c{number}", sentence(number))
     one, other = (Chat.objects.get(key=key).pk for key in ("c0", "c1"))
-    job = services.request_job(bank, Kind.SUMMARISE, chats=[one], actor="alice", now=MONDAY)
+    job = services.request_job(bank, JobKind.SUMMARISE, chats=[one], actor="alice", now=MONDAY)
     assert job.total == 1
-    assert services.request_job(bank, Kind.SUMMARISE, chats=[other], actor="bob", now=MONDAY + MINUTE / 2).total == 2
+    assert services.request_job(bank, JobKind.SUMMARISE, chats=[other], actor="bob", now=MONDAY + MINUTE / 2).total == 2
     work(bank, MONDAY + MINUTE)
     assert percent(job) == 100
     assert Chat.objects.get(pending_outputs=1).key == "c2"
@@ -93,7 +93,7 @@ def test_some_chats_are_hurried_alone_and_a_job_takes_what_has_come_since() -> N
 @pytest.mark.usefixtures("no_model")
 def test_memory_that_is_off_does_nothing() -> None:
     with pytest.raises(InvalidInput, match="off"):
-        ask(make_bank(enabled=False), Kind.COMPRESS)
+        ask(make_bank(enabled=False), JobKind.COMPRESS)
     assert not Job.objects.exists()
 
 
@@ -101,7 +101,7 @@ def test_while_the_model_is_down_sentences_end_the_job_and_the_notes_follow(mode
     bank = make_bank()
     for number in range(2):
         say(bank, f"c{number}", sentence(number))
-    job = ask(bank, Kind.SUMMARISE)
+    job = ask(bank, JobKind.SUMMARISE)
     model.enqueue(LLMUnavailable("HTTP 503"))
     work(bank, MONDAY)
     assert percent(job) == 100 and job.finished_at is not None
@@ -113,7 +113,7 @@ def test_while_the_model_is_down_sentences_end_the_job_and_the_notes_follow(mode
 def test_a_chat_that_fails_was_tried_and_ends_the_job(model: ScriptedLLM) -> None:
     bank = make_bank()
     say(bank, "c1", sentence(1))
-    job = ask(bank, Kind.SUMMARISE)
+    job = ask(bank, JobKind.SUMMARISE)
     model.enqueue(LLMRejected("HTTP 400"))
     work(bank, MONDAY)
     assert percent(job) == 100 and job.finished_at is not None
@@ -124,7 +124,7 @@ def test_parked_chats_are_tried_again(model: ScriptedLLM) -> None:
     bank = make_bank()
     say(bank, "c1", sentence(1))
     Chat.objects.update(parked_at=MONDAY, due_at=None, attempts=5)
-    job = ask(bank, Kind.RETRY)
+    job = ask(bank, JobKind.RETRY)
     assert job.total == 1
     work(bank, MONDAY)
     assert percent(job) == 100 and not Chat.objects.parked().exists()
@@ -147,7 +147,7 @@ def test_rebuild_makes_live_digests_anew_and_keeps_what_people_wrote(pressed: Ba
     mine = add_fact(digest, "Alice wrote this.", citations=[leaf_fact.pk])
     Fact.objects.filter(pk=mine.pk).update(edited_by="alice", edited_at=MONDAY)
     stray = add_fact(digest, sentence(97), citations=[leaf_fact.pk])
-    job = ask(pressed, Kind.REBUILD, MONDAY + 5 * DAY)
+    job = ask(pressed, JobKind.REBUILD, MONDAY + 5 * DAY)
     assert job.total == pressed.entries.digests().live().count()
     consolidate(pressed.pk, now=MONDAY + 5 * DAY)
     assert percent(job) == 100
@@ -168,7 +168,7 @@ def test_rebuild_goes_on_after_a_failure_where_it_was(pressed: Bank, model: Scri
         return note_taker(*args)
 
     time = MONDAY + 5 * DAY
-    job, model.answer = ask(pressed, Kind.REBUILD, time), second_fails
+    job, model.answer = ask(pressed, JobKind.REBUILD, time), second_fails
     work(pressed, time)
     half = percent(job)
     assert 0 < half < 100 and job.finished_at is None
@@ -177,7 +177,7 @@ def test_rebuild_goes_on_after_a_failure_where_it_was(pressed: Bank, model: Scri
 
 
 def test_compress_now_says_when_nothing_more_can_be_done(pressed: Bank) -> None:
-    job = ask(pressed, Kind.COMPRESS, MONDAY + 5 * DAY)
+    job = ask(pressed, JobKind.COMPRESS, MONDAY + 5 * DAY)
     work(pressed, MONDAY + 5 * DAY)
     assert percent(job) == 100
 
@@ -185,5 +185,5 @@ def test_compress_now_says_when_nothing_more_can_be_done(pressed: Bank) -> None:
 def test_at_the_cap_nothing_a_model_wrote_is_thrown_away(pressed: Bank) -> None:
     Bank.objects.update(monthly_cap=0)
     with pytest.raises(InvalidInput, match="cap"):
-        ask(pressed, Kind.REBUILD)
+        ask(pressed, JobKind.REBUILD)
     assert not Entry.objects.filter(stale=True).exists()

@@ -16,8 +16,6 @@ from tests.support.factories import say
 
 from .test_admin import AdminCase
 
-TABS = ("Settings", "Memory", "Chats", "Cost", "Audit")
-
 
 class TabsTest(AdminCase):
     def setUp(self) -> None:

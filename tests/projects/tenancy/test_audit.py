@@ -128,7 +128,7 @@ class TenantTrailTest(AdminCase):
         key, _secret = api_keys.issue(self.apollo, "CI", ["read"], actor="alice", now=NOON)
         api_keys.revoke(key, actor="alice", now=NOON)
         for action in set(TenantEvent.Action.values) - {"role", "open", "issue", "revoke"}:
-            audit.log(self.acme, "alice", audit.Action(action), NOON)  # of an older release, without detail
+            audit.log(self.acme, "alice", audit.TenantAction(action), NOON)  # of an older release, without detail
         page = " ".join(self.client.get(reverse("tenant-activity", args=["acme"])).content.decode().split())
         for words in (
             "changed bob from Member to Admin",

@@ -78,7 +78,7 @@ class Everything(AdminCase):
         invited = {"email": "erin@example.com", "role": "member", "invited_by": cls.alice, "sent_at": NOON}
         Invitation.objects.create(tenant=cls.acme, **invited)
         cls.adam = cls.person("adam", cls.acme, Role.ADMIN, is_staff=True)
-        audit.log(cls.acme, "alice", audit.Action.ADD, NOON, person="bob")
+        audit.log(cls.acme, "alice", audit.TenantAction.ADD, NOON, person="bob")
         Upstream.objects.create(project=cls.apollo, protocol="openai", base_url="https://apollo.example/v1")
         api_keys.issue(cls.apollo, "apollo", ["read"], actor="alice", now=NOON)
         address = "https://hooks.example/apollo"
