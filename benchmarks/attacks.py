@@ -39,7 +39,7 @@ SPOKEN_FOR = re.compile(
     re.I,
 )
 QUOTATION = re.compile(r"“[^”]*”")
-SAID = "The pump in hall four was replaced on 3 May by Harms."
+REPLACED_PUMP = "The pump in hall four was replaced on 3 May by Harms."
 
 
 def read(folder: Path, name: str) -> list[Case]:
@@ -53,13 +53,13 @@ def remembered(cases: Sequence[Case]) -> tuple[Bank, list[Output]]:
     bank = Bank.objects.create()
     services.enable(bank, actor="benchmark", disclosure_accepted=True)
     for person in PEOPLE:
-        services.record(bank, chat_key=person, author=person, question=SAID, answer="Noted.", created_at=START)
+        services.record(bank, chat_key=person, author=person, question=REPLACED_PUMP, answer="Noted.", created_at=START)
     outputs = [
         services.record(
             bank,
             chat_key=f"case {number}",
             author=case.get("author", "mallory")[:200],
-            question=case.get("text", SAID),
+            question=case.get("text", REPLACED_PUMP),
             answer="Noted.",
             created_at=START,
         )
@@ -74,7 +74,7 @@ def shown(bank: Bank, cases: Sequence[Case]) -> dict[int, list[str]]:
     lines: dict[int, list[str]] = defaultdict(list)
     texts = [services.render(bank, budget=BUDGET_TOKENS)]
     texts += [
-        services.render(bank, budget=2000, recall_budget=2000, question=case.get("text", SAID)).recalled
+        services.render(bank, budget=2000, recall_budget=2000, question=case.get("text", REPLACED_PUMP)).recalled
         for case in cases
     ]
     for text in texts:

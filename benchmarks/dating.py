@@ -12,7 +12,7 @@ MONTHS = [calendar.month_name[number].casefold() for number in range(1, 13)]
 WEEKDAYS = [name.casefold() for name in calendar.day_name]
 NUMBERS = {word: number for number, word in enumerate("zero one two three four five six seven eight nine ten".split())}
 NUMBERS |= {"a": 1, "an": 1, "a couple of": 2, "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30}
-NEAR = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "day after tomorrow": 2, "tomorrow": 1}
+DAYS_AWAY = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "day after tomorrow": 2, "tomorrow": 1}
 WEEKS = {"week before last": -14, "week after next": 14, "last week": 0, "next week": 0}
 
 _MONTH = "|".join(MONTHS)
@@ -40,7 +40,7 @@ def misdated(fact: str, said: str, said_on: date) -> list[str]:
 
 def _meanings(phrase: str, said_on: date) -> Iterator[str]:
     """The dates that may stand for a phrase: days, months, seasons, years."""
-    near = next((by for known, by in {**NEAR, **WEEKS}.items() if known in phrase), None)
+    near = next((by for known, by in {**DAYS_AWAY, **WEEKS}.items() if known in phrase), None)
     if day := _WEEKDAY.search(phrase):
         wanted = [name[:3] for name in WEEKDAYS].index(day[1])
         reach = range(-7, 0) if phrase.startswith("last ") else range(-13, 14)

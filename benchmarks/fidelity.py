@@ -22,7 +22,7 @@ from .idle import SPEECH
 from .quality import read_log
 from .verbatim import violations
 
-STEP = timedelta(hours=24)
+INTERVAL = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def prepare(bank: Bank, _: datetime) -> None:
 def report(path: Path, examples: int, *, transcript: bool) -> int:
     """Print what is wrong in the memory of one log; how much it is."""
     with scratch.database():
-        replay(read_log(path, transcript=transcript), step=STEP, prepare=prepare)
+        replay(read_log(path, transcript=transcript), step=INTERVAL, prepare=prepare)
         judged = list(findings())
     kinds: dict[str, list[Finding]] = defaultdict(list)
     for _, found in judged:

@@ -33,7 +33,7 @@ BUDGET_TOKENS = (500, 1_000, 2_000, 4_000, 8_000)
 QUESTION_BUDGET_TOKENS = (250, 500, 600, 1_000, 2_000)
 #: Of the hits of recall so many are looked at, for the first distinct chats among them.
 MAX_HITS, CHAT_RANKS = 100, (5, 10)
-STEP = timedelta(hours=24)
+INTERVAL = timedelta(hours=24)
 #: The block that notes stand beside.
 BLOCK_TOKENS = 2_000
 
@@ -169,7 +169,7 @@ def replayed(lines: Sequence[ImportLine]) -> RunReport:
         services.enable(bank, actor="benchmark", disclosure_accepted=True)
 
     with tqdm(total=len(lines), unit=" turns", disable=None, leave=False) as bar:
-        return replay(lines, step=STEP, prepare=prepare, progress=lambda _, fed: bar.update(fed - bar.n) and None)
+        return replay(lines, step=INTERVAL, prepare=prepare, progress=lambda _, fed: bar.update(fed - bar.n) and None)
 
 
 def _cost(report: RunReport, chats: int) -> str:

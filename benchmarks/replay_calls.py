@@ -22,14 +22,14 @@ from .measuring import Measurement, show
 
 PROJECT_COUNT, CHATS_PER_DAY, DAY_COUNT, TURNS_PER_CHAT = 3, 20, 30, 2
 BUDGET_TOKENS = 2_000
-STEP = timedelta(hours=6)
+INTERVAL = timedelta(hours=6)
 START = seeding.NOW.replace(hour=8) - timedelta(days=120)
 
 
 def measure() -> list[Measurement]:
     """One replay and one run after it."""
     with OpenAIServer(keep=1) as server, scratch.database(LLMS=scratch.model(server.base_url)):
-        report = replay(list(_lines()), step=STEP, prepare=_prepare)
+        report = replay(list(_lines()), step=INTERVAL, prepare=_prepare)
         calls, least = server.calls, {rung: _entries(rung) for rung in Granularity}
         before = _blocks()
         end = START + timedelta(days=DAY_COUNT, hours=2)

@@ -18,7 +18,7 @@ __all__ = ["chromium"]  # a fixture, found by its name
 pytestmark = pytest.mark.own_servers
 
 #: A project with memory of what Ann said, and two chats of Bob's: one of three turns, and one in Hebrew.
-SEED = """
+SEED_PROGRAM = """
 from django.contrib.auth.models import User
 from memorybank import services
 from memorybank.models import Chat
@@ -48,8 +48,8 @@ Conversation.objects.create(chat=Chat.objects.get(key="long"), owner=bob)
 """
 ROPES = "/p/acme/apollo/chats/ropes/"
 HEBREW = "/p/acme/apollo/chats/hebrew/"
-KEYS = "/p/acme/apollo/chats/keys/"
-LONG = "/p/acme/apollo/chats/long/"
+KEYS_CHAT_PATH = "/p/acme/apollo/chats/keys/"
+LONG_CHAT_PATH = "/p/acme/apollo/chats/long/"
 
 
 @dataclass
@@ -64,7 +64,7 @@ class Served:
 def seeded_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The data, made once."""
     with site(tmp_path_factory.mktemp("chat"), DEBUG="true", LLM_MAX_RETRIES="0", LLM_MODEL="harbour") as made:
-        done = made.call("shell", "--verbosity", "0", "-c", SEED)
+        done = made.call("shell", "--verbosity", "0", "-c", SEED_PROGRAM)
         assert done.code == 0, done.err
         yield made
 
@@ -235,7 +235,7 @@ def test_the_number_of_a_source_leads_to_its_line_by_keyboard_and_without_a_scri
     chromium: Browser, served: Served
 ) -> None:
     served.model.answer = lambda messages: "It becomes **signal orange**, before spring."
-    page = opened(chromium, served, KEYS)
+    page = opened(chromium, served, KEYS_CHAT_PATH)
     page.get_by_role("textbox", name="Message").fill("Which paint does the crane get?")
     page.get_by_role("button", name="Send", exact=True).click()
     source = page.get_by_role("link", name="Source [1]").last
@@ -246,7 +246,7 @@ def test_the_number_of_a_source_leads_to_its_line_by_keyboard_and_without_a_scri
     expect(line).to_contain_text("[1] ann The harbour crane will be painted signal orange before spring.")
     assert hindrances(page) == []
     page.context.close()
-    page = opened(chromium, served, KEYS, "phone, dark", script=False)
+    page = opened(chromium, served, KEYS_CHAT_PATH, "phone, dark", script=False)
     page.get_by_role("link", name="Source [1]").last.click()
     expect(page.locator("li:target")).to_contain_text("signal orange")
     page.context.close()
@@ -270,7 +270,7 @@ def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromi
 
 
 def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium: Browser, served: Served) -> None:
-    page = opened(chromium, served, KEYS, "phone, dark")
+    page = opened(chromium, served, KEYS_CHAT_PATH, "phone, dark")
     page.get_by_text("Remembered for: Everyone in the project").click()
     page.get_by_role("button", name="Only me").click()
     expect(page.get_by_text("This would leave everybody else’s memory")).to_be_visible()
@@ -301,7 +301,7 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
 def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_script(
     chromium: Browser, served: Served
 ) -> None:
-    page = opened(chromium, served, KEYS)
+    page = opened(chromium, served, KEYS_CHAT_PATH)
     tab_to(page, '.turn:first-of-type [data-rating="yes"]')
     up = up_of(page)
     page.keyboard.press("Enter")
@@ -314,14 +314,14 @@ def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_
     page.goto(link)
     assert hindrances(page) == []
     page.context.close()
-    page = opened(chromium, served, KEYS, "phone, dark", script=False)
+    page = opened(chromium, served, KEYS_CHAT_PATH, "phone, dark", script=False)
     expect(up_of(page)).to_have_attribute("aria-pressed", "true")
     page.get_by_role("button", name="Not helpful").first.click()
     expect(up_of(page)).to_have_attribute("aria-pressed", "false")
     page.goto(link)
     expect(page.get_by_text("spare keys")).to_be_visible()
     expect(page.get_by_role("textbox")).to_have_count(0)
-    page.goto(KEYS)
+    page.goto(KEYS_CHAT_PATH)
     page.get_by_text("Shared to read").click()
     page.get_by_role("button", name="Stop sharing").click()
     page.get_by_text("Share to read…").click()
@@ -389,7 +389,7 @@ def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: 
 
 
 def test_a_long_chat_is_compacted_while_the_page_says_how_far_it_is(chromium: Browser, served: Served) -> None:
-    page = opened(chromium, served, LONG)
+    page = opened(chromium, served, LONG_CHAT_PATH)
     box, model = page.get_by_role("textbox", name="Message"), served.model
     turns = page.locator("#turns .turn").count()
     model.gate.clear()

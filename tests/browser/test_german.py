@@ -13,7 +13,7 @@ from tests.support.own_site import Site
 __all__ = ["chromium", "demo"]  # fixtures, found by their names
 
 pytestmark = pytest.mark.own_servers
-WAY = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}memory/timeline", "/admin/")
+VISITED_PATHS = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}memory/timeline", "/admin/")
 
 
 def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
@@ -28,7 +28,7 @@ def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
     page.fill("#id_password", "demo")
     page.click("main button")
     page.wait_for_url("/")
-    for path in WAY:
+    for path in VISITED_PATHS:
         page.goto(path)
         expect(page.locator("html")).to_have_attribute("lang", "de")
         yield path, page.content()

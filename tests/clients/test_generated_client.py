@@ -16,7 +16,7 @@ from .test_python_client import ADMIN_KEY
 
 pytestmark = pytest.mark.own_servers
 
-USE = """
+PROGRAM = """
 import json, sys
 from generated import AuthenticatedClient
 from generated.api.forgetting import post_forget
@@ -49,7 +49,7 @@ def test_it_records_gives_memory_lists_and_forgets(served: Gateway, tmp_path: Pa
         pytest.skip("!! NO generator: `make test-clients` installs openapi-python-client; its client was NOT tried.")
     with urlopen(f"{served.address}/api/v1/openapi.json", timeout=PROCESS_TIMEOUT_SECONDS) as description:
         (tmp_path / "openapi.json").write_bytes(description.read())
-    (tmp_path / "use.py").write_text(USE, encoding="utf-8")
+    (tmp_path / "use.py").write_text(PROGRAM, encoding="utf-8")
     key = served.site.call("shell", "--verbosity", "0", "-c", ADMIN_KEY).out.strip()
     options = ("--path", "openapi.json", "--meta", "none", "--output-path", "generated")
     out = ""

@@ -16,7 +16,7 @@ from tests.support.gateway_site import Gateway, gateway
 
 pytestmark = pytest.mark.own_servers
 
-SAID = datetime(2026, 3, 2, 10, tzinfo=UTC)
+ASKED_AT = datetime(2026, 3, 2, 10, tzinfo=UTC)
 ADMIN_KEY = """
 from django.utils import timezone
 from projects.models import Project, Scope
@@ -38,7 +38,7 @@ def key(served: Gateway) -> str:
 
 
 def turn(chat: str, text: str, **more: Any) -> Output:
-    return Output(chat, "ann", text, "Noted.", created_at=SAID, **more)
+    return Output(chat, "ann", text, "Noted.", created_at=ASKED_AT, **more)
 
 
 def test_it_records_gives_memory_recalls_and_forgets(served: Gateway, key: str) -> None:
@@ -46,7 +46,7 @@ def test_it_records_gives_memory_recalls_and_forgets(served: Gateway, key: str) 
         text = "We chose Postgres 16 for billing on 2 March 2026."
         labels = {"ticket": "T-1"}
         first = bank.record(
-            chat="c-1", author="ann", question=text, answer="Noted.", id="m-1", metadata=labels, created_at=SAID
+            chat="c-1", author="ann", question=text, answer="Noted.", id="m-1", metadata=labels, created_at=ASKED_AT
         )
         again = bank.record(chat="c-1", author="ann", question=text, id="m-1")
         assert (first.recorded, again.id) == (True, first.id)

@@ -19,7 +19,7 @@ from .test_python_client import ADMIN_KEY
 pytestmark = pytest.mark.own_servers
 
 PACKAGE = ROOT / "clients/typescript"
-USE = """
+PROGRAM = """
 import { MemoryBank, MemoryBankError } from "memory-bank-client";
 const [address, key] = process.argv.slice(2);
 const bank = new MemoryBank(address, key);
@@ -72,7 +72,7 @@ def program(served: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_records_gives_memory_recalls_and_forgets(served: Gateway, program: Path) -> None:
     key = served.site.call("shell", "--verbosity", "0", "-c", ADMIN_KEY).out.strip()
-    (program / "use.mjs").write_text(USE, encoding="utf-8")
+    (program / "use.mjs").write_text(PROGRAM, encoding="utf-8")
     result = json.loads(run("node", "use.mjs", served.address, key, folder=program))
     assert (result["first"]["recorded"], result["again"]["id"]) == (True, result["first"]["id"])
     assert result["memory"]["version"] >= 0

@@ -22,7 +22,7 @@ from projects.models import Project, Tenant
 Project.objects.open(Tenant.objects.create(slug="acme", name="Acme"), "apollo", "Apollo")
 """
 #: What stands before the answer of each call, so that they can be told apart.
-LINE = "--- next ---"
+SEPARATOR = "--- next ---"
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def script(address: str) -> str:
     """All examples of the page, at ``address``."""
     examples = "\n".join(re.findall(r"^```sh\n(.*?)^```$", PAGE, re.S | re.M))
     ours = examples.replace("http://127.0.0.1:8000", address).replace("python ", f"{sys.executable} ")
-    return f"set -eu\n{re.sub('^curl ', f'echo; echo {LINE!r}; curl ', ours, flags=re.M)}"
+    return f"set -eu\n{re.sub('^curl ', f'echo; echo {SEPARATOR!r}; curl ', ours, flags=re.M)}"
 
 
 def answers(own_site: Site, address: str) -> list[str]:
@@ -50,7 +50,7 @@ def answers(own_site: Site, address: str) -> list[str]:
         check=False,
     )
     assert done.returncode == 0, f"{done.stderr}{own_site.output()[-3000:]}"
-    return [item.strip() for item in done.stdout.split(LINE)[1:]]
+    return [item.strip() for item in done.stdout.split(SEPARATOR)[1:]]
 
 
 def test_every_example_does_what_the_page_says(own_site: Site) -> None:

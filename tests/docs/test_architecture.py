@@ -14,7 +14,7 @@ import pytest
 from django.core.management import call_command
 
 ROOT = Path(__file__).parent.parent.parent
-OURS = sorted(
+PYTHON_FILES = sorted(
     path
     for folder in ("config", "memorybank", "projects", "tests", "benchmarks")
     for path in (ROOT / folder).rglob("*.py")
@@ -55,7 +55,7 @@ def test_nobody_has_to_follow_a_long_chain_of_imports_or_a_circle() -> None:
 def test_no_folder_is_too_full_to_be_taken_in_at_once() -> None:
     folders = Counter(
         name_of(path.parent)
-        for path in OURS
+        for path in PYTHON_FILES
         if path.parts[len(ROOT.parts)] not in ("tests", "benchmarks") and path.stem != "__init__"
     )
     del folders["projects/management/commands"]
@@ -84,13 +84,13 @@ def test_showing_memory_loads_neither_what_writes_it_nor_the_pages_nor_a_client(
 
 
 def test_every_file_says_its_purpose_first() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in OURS}
+    texts = {path: path.read_text(encoding="utf-8") for path in PYTHON_FILES}
     silent = [name_of(path) for path, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))]
     assert silent == []
 
 
 def test_no_module_outgrows_its_purpose() -> None:
-    modules = [path for path in OURS if "tests" not in path.relative_to(ROOT).parts]
+    modules = [path for path in PYTHON_FILES if "tests" not in path.relative_to(ROOT).parts]
     lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in modules}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
     assert [name_of(path) for path in modules if path.stem in ("utils", "helpers", "common", "misc")] == []
@@ -99,7 +99,7 @@ def test_no_module_outgrows_its_purpose() -> None:
 def test_no_pattern_repeats_a_group_possessively() -> None:
     wrong = [
         f"{name_of(path)}:{number}: {line.strip()}"
-        for path in (*OURS, *ROOT.glob("*/**/*.toml"))
+        for path in (*PYTHON_FILES, *ROOT.glob("*/**/*.toml"))
         if path.relative_to(ROOT).parts[0] in ("config", "memorybank", "projects")
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if POSSESSIVE_GROUP.search(line)

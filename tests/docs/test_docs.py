@@ -19,7 +19,7 @@ DOCUMENTS = sorted(
     for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "projects").rglob("*.md")]
 )
 SETTINGS = (ROOT / "docs/settings.md").read_text(encoding="utf-8")
-OURS = {name for name, app in get_commands().items() if app in ("projects", "memorybank")}
+OUR_COMMANDS = {name for name, app in get_commands().items() if app in ("projects", "memorybank")}
 
 
 def text_of(document: str) -> str:
@@ -44,7 +44,7 @@ def invocations(text: str) -> Iterator[tuple[str, str]]:
     """Every use of a command in code: ``manage.py NAME …``, or one of ours at the beginning of a code span."""
     for block in re.findall(r"```.*?```|`[^`\n]+`", text, re.S):
         yield from re.findall(r"manage\.py (\w+)([^\n`#]*)", block)
-        if (match := re.match(r"`(\w+)((?: [^`]*)?)`$", block)) and match[1] in OURS:
+        if (match := re.match(r"`(\w+)((?: [^`]*)?)`$", block)) and match[1] in OUR_COMMANDS:
             yield match[1], match[2]
 
 
@@ -64,8 +64,8 @@ def test_the_page_of_commands_lists_ours_with_all_their_options() -> None:
     for cells in rows(text_of("docs/commands.md")):
         if match := re.match(r"`(\w+)( [^`]*)?`$", cells[0]):
             listed[match[1]] = (match[2] or "", cells[-1])
-    assert set(listed) & OURS == OURS
-    for name in OURS:
+    assert set(listed) & OUR_COMMANDS == OUR_COMMANDS
+    for name in OUR_COMMANDS:
         options = {
             o for action in parser_of(name)._actions for o in action.option_strings if action.help != "==SUPPRESS=="
         }

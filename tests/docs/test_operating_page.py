@@ -19,7 +19,7 @@ from memorybank.models import Job
 from memorybank.monitoring.health import CallTotals, HealthMetrics
 from projects.management import supervisor
 from projects.templatetags.project_tabs import TAB_OF_MODEL
-from tests.docs.test_docs import OURS, environment, parser_of, rows
+from tests.docs.test_docs import OUR_COMMANDS, environment, parser_of, rows
 from tests.support.cast import Cast, without_models
 from tests.support.commands import ROOT, run
 from tests.support.factories import say
@@ -45,7 +45,7 @@ def examples() -> list[list[str]]:
     asked = [shlex.split(line, comments=True) for line in (*lines, *SPANS) if line.isprintable() and '"' not in line]
     ours = [words[2:] if words[:2] == ["python", "manage.py"] else words for words in asked if words]
     assert all(line.startswith("python manage.py ") for line in lines), "say here how it is run"
-    ours = [words for words in ours if words[0] in OURS - {"serve"}]  # which runs until it is told to end
+    ours = [words for words in ours if words[0] in OUR_COMMANDS - {"serve"}]  # which runs until it is told to end
     return [words for words in ours if len(words) > 1 or not _wants(words[0])]
 
 
@@ -85,7 +85,7 @@ def test_every_command_named_exists() -> None:
             assert words[2] in get_commands(), span
         elif words[:2] == ["python", "-m"]:
             assert importlib.util.find_spec(words[2]), span
-        elif "_" in span and words[0] in OURS:
+        elif "_" in span and words[0] in OUR_COMMANDS:
             assert words[0] in get_commands()
 
 

@@ -14,12 +14,12 @@ from tests.support.requirements import needs_postgres
 
 pytestmark = pytest.mark.own_servers
 
-KEY = "the key of the site that is lost, which is kept elsewhere"
+LOST_KEY = "the key of the site that is lost, which is kept elsewhere"
 
 
 @contextmanager
 def restored_sqlite(lost: Site, folder: Path) -> Iterator[Site]:
-    with site(folder, migrated=False, SECRET_KEY=KEY) as new:
+    with site(folder, migrated=False, SECRET_KEY=LOST_KEY) as new:
         files = (lost.data / "memorybank.sqlite3", new.data / "memorybank.sqlite3")
         with closing(sqlite3.connect(files[0])) as old, closing(sqlite3.connect(files[1])) as copy:
             old.backup(copy)  # what the shell's .backup does
@@ -28,7 +28,7 @@ def restored_sqlite(lost: Site, folder: Path) -> Iterator[Site]:
 
 @contextmanager
 def restored_postgres(lost: Site, folder: Path) -> Iterator[Site]:
-    with site(folder, postgres=needs_postgres(), migrated=False, SECRET_KEY=KEY) as new:
+    with site(folder, postgres=needs_postgres(), migrated=False, SECRET_KEY=LOST_KEY) as new:
         backup = folder / "copy.sql"
         subprocess.run(["pg_dump", "--no-owner", f"--file={backup}", lost.database_url], check=True)
         load = ["psql", "--quiet", "--set=ON_ERROR_STOP=1", f"--file={backup}", new.database_url]
@@ -42,7 +42,7 @@ def test_a_restored_backup_is_whole_with_the_key_and_says_so_without(database: s
         (tmp_path / name).mkdir()
     server = needs_postgres() if database == "postgres" else ""
     restored = restored_postgres if server else restored_sqlite
-    with site(tmp_path / "lost", postgres=server, SECRET_KEY=KEY) as lost:
+    with site(tmp_path / "lost", postgres=server, SECRET_KEY=LOST_KEY) as lost:
         fill(lost)
         before = lost.call("show_memory", PROJECT).out
         with restored(lost, tmp_path / "new") as new:

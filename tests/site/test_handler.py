@@ -40,7 +40,7 @@ def answer(path: str, *received: Message, raw: bytes = b"") -> list[Message]:
     return asyncio.run(ask())
 
 
-BODY: Message = {"type": "http.request", "body": b"{}"}
+BODY_MESSAGE: Message = {"type": "http.request", "body": b"{}"}
 
 
 def test_a_gateway_request_sends_none_of_the_signals_of_a_page() -> None:
@@ -51,7 +51,7 @@ def test_a_gateway_request_sends_none_of_the_signals_of_a_page() -> None:
 
     request_started.connect(count)
     try:
-        sent = answer("/v1/nowhere", BODY)
+        sent = answer("/v1/nowhere", BODY_MESSAGE)
     finally:
         request_started.disconnect(count)
     assert sent[0]["status"] == 404 and b"no such address" in sent[1]["body"]
@@ -65,4 +65,4 @@ def test_a_client_that_leaves_while_its_body_is_read_gets_nothing() -> None:
 @pytest.mark.parametrize("parts", [1, 3])
 def test_a_body_may_come_in_parts(parts: int) -> None:
     pieces: list[Message] = [{"type": "http.request", "body": b" ", "more_body": True}] * parts
-    assert answer("/v1/nowhere", *pieces, BODY)[0]["status"] == 404
+    assert answer("/v1/nowhere", *pieces, BODY_MESSAGE)[0]["status"] == 404

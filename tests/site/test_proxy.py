@@ -19,13 +19,13 @@ from tests.support.requirements import needs_nginx
 
 pytestmark = pytest.mark.own_servers
 
-NAME = "memory.example.com"
+HOST_NAME = "memory.example.com"
 PRODUCTION = {
     "SECRET_KEY": "of-this-test",
     "DEBUG": "false",
     "HTTPS": "true",
-    "ALLOWED_HOSTS": NAME,
-    "CSRF_TRUSTED_ORIGINS": f"https://{NAME}",
+    "ALLOWED_HOSTS": HOST_NAME,
+    "CSRF_TRUSTED_ORIGINS": f"https://{HOST_NAME}",
 }
 #: All that the shipped file expects around it, and where somebody who is not root may write.
 AROUND = """
@@ -51,7 +51,7 @@ def certificate(folder: Path) -> None:
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name.from_rfc4514_string(f"CN={NAME}")
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name.from_rfc4514_string(f"CN={HOST_NAME}")
     now = datetime.now(UTC)
     made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
@@ -68,7 +68,7 @@ def proxied(programs: Gateway, folder: Path) -> Iterator[int]:
     certificate(folder)
     shipped = (ROOT / "deploy/nginx.conf").read_text(encoding="utf-8")
     here = {"443 ssl": f"127.0.0.1:{port} ssl", "127.0.0.1:8000": programs.address.removeprefix("http://")}
-    for there, here_ in {**here, f"/etc/ssl/{NAME}": str(folder)}.items():
+    for there, here_ in {**here, f"/etc/ssl/{HOST_NAME}": str(folder)}.items():
         assert there in shipped
         shipped = shipped.replace(there, here_)
     (folder / "memorybank.conf").write_text(shipped, encoding="utf-8")
@@ -99,7 +99,7 @@ def requested(port: int, method: str, path: str, body: str | None = None, **head
     """One request by HTTPS, for the name of the site; what answers it, not yet read."""
     unverified = ssl._create_unverified_context()
     with closing(HTTPSConnection("127.0.0.1", port, timeout=PROCESS_TIMEOUT_SECONDS, context=unverified)) as connection:
-        connection.request(method, path, body, {"Host": NAME, **headers})
+        connection.request(method, path, body, {"Host": HOST_NAME, **headers})
         with connection.getresponse() as answer:
             yield answer
 

@@ -27,7 +27,7 @@ from tests.support.factories import make_bank
 
 pytestmark = pytest.mark.filterwarnings("ignore:No directory at")
 
-WORD = "quokka4711"
+CANARY = "quokka4711"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
 
@@ -79,8 +79,8 @@ def test_a_request_is_a_span_of_its_sender_s_trace_named_by_its_route(exported: 
 
 
 def test_an_address_without_a_route_is_not_told(exported: InMemorySpanExporter) -> None:
-    get(f"/{WORD}")
-    assert WORD not in "".join(span.to_json() for span in exported.get_finished_spans())
+    get(f"/{CANARY}")
+    assert CANARY not in "".join(span.to_json() for span in exported.get_finished_spans())
 
 
 def test_the_message_of_a_task_carries_the_trace_of_what_sent_it(exported: InMemorySpanExporter) -> None:
@@ -95,7 +95,7 @@ def test_the_message_of_a_task_carries_the_trace_of_what_sent_it(exported: InMem
 def test_the_worker_and_its_model_calls_go_on_with_it(exported: InMemorySpanExporter, model: ScriptedLLM) -> None:
     bank = make_bank()
     before = timezone.now() - timedelta(days=1)
-    services.record(bank, chat_key=WORD, author=WORD, question=f"We decided on {WORD}.", created_at=before)
+    services.record(bank, chat_key=CANARY, author=CANARY, question=f"We decided on {CANARY}.", created_at=before)
     tasks.work.apply(headers={"traceparent": TRACEPARENT})
     spans = named(exported.get_finished_spans())
     work, chat, call = (spans[name] for name in ("memorybank.tasks.work", "summarise", f"summary {model.model}"))
@@ -104,17 +104,17 @@ def test_the_worker_and_its_model_calls_go_on_with_it(exported: InMemorySpanExpo
     assert call.parent and call.parent.span_id == chat.get_span_context().span_id
     assert dict(chat.attributes or {}) == {"chat": Chat.objects.get().pk}
     assert call.attributes and call.attributes["gen_ai.usage.input_tokens"]
-    assert WORD not in "".join(span.to_json() for span in exported.get_finished_spans())
+    assert CANARY not in "".join(span.to_json() for span in exported.get_finished_spans())
 
 
 @pytest.mark.django_db
 def test_a_failed_call_is_an_error_without_the_provider_s_words(
     exported: InMemorySpanExporter, model: ScriptedLLM
 ) -> None:
-    model.enqueue(LLMUnavailable(f"no answer about {WORD}"))
+    model.enqueue(LLMUnavailable(f"no answer about {CANARY}"))
     before = timezone.now() - timedelta(days=1)
     services.record(make_bank(), chat_key="c", author="Ann", question="We decided on pears.", created_at=before)
     tasks.work.apply()
     call = named(exported.get_finished_spans())[f"summary {model.model}"]
     assert (call.status.status_code, call.status.description) == (trace.StatusCode.ERROR, "LLMUnavailable")
-    assert WORD not in call.to_json()
+    assert CANARY not in call.to_json()

@@ -23,7 +23,7 @@ from tests.projects.tenancy.test_strangers import Everything, patterns, register
 
 TEMPLATES = [path for app in translations.APPS for path in translations.templates(app)]
 #: What is the same in German, and the product's name.
-SAME = {
+SAME_IN_GERMAN = {
     "Admin",
     "Memory Bank",
     "Chat",
@@ -108,7 +108,7 @@ def bare(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(translations.ROOT).as_posix())
 def test_a_template_says_nothing_in_words_of_its_own(path: Path) -> None:
     texts = {piece.strip() for piece in bare(path) if re.search(r"[^\W\d_]{2}", piece)}
-    assert texts - SAME - {"· Memory Bank", "/compact", "wide", "with-chats"} == set()
+    assert texts - SAME_IN_GERMAN - {"· Memory Bank", "/compact", "wide", "with-chats"} == set()
 
 
 def labelled() -> Iterator[tuple[str, Any]]:
@@ -137,7 +137,7 @@ def test_the_admin_calls_nothing_by_an_english_name() -> None:
         with override("en-gb"):
             original = str(text)
         with override("de"):
-            if str(text) == original and original.lower() not in {item.lower() for item in SAME}:
+            if str(text) == original and original.lower() not in {item.lower() for item in SAME_IN_GERMAN}:
                 english[where].append(original)
     assert {where: texts for where, texts in english.items() if texts} == {}
 

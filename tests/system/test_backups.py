@@ -25,7 +25,7 @@ VAULT, CRANE, FERRY, ROPE = (
 )
 #: A chat, an author, and single turns are erased; what Tom said of the ferry stays.
 ERASED = (VAULT, CRANE, ROPE)
-OLD, NEW = "the first key of this site", "the second key of this site"
+OLD_KEY, NEW_KEY = "the first key of this site", "the second key of this site"
 
 
 def line(chat: str, user: str, question: str, number: str) -> str:
@@ -34,8 +34,8 @@ def line(chat: str, user: str, question: str, number: str) -> str:
     return f"{json.dumps(row)}\n"
 
 
-SAID = line("c1", "priya", VAULT, "1") + line("c2", "marta", CRANE, "2") + line("c2", "tom", FERRY, "3")
-SAID += line("c3", "tom", ROPE, "4")
+CHAT_LINES = line("c1", "priya", VAULT, "1") + line("c2", "marta", CRANE, "2") + line("c2", "tom", FERRY, "3")
+CHAT_LINES += line("c3", "tom", ROPE, "4")
 
 
 def done(made: Site, *command: object, stdin: str = "") -> str:
@@ -80,8 +80,8 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
     postgres, backup = needs_postgres() if database == "postgresql" else "", tmp_path / "backup"
     (tmp_path / "live").mkdir()
     (tmp_path / "restored").mkdir()
-    with site(tmp_path / "live", postgres=postgres, SECRET_KEY=OLD) as live:
-        done(live, "import_chats", "-", "--enable", stdin=SAID)
+    with site(tmp_path / "live", postgres=postgres, SECRET_KEY=OLD_KEY) as live:
+        done(live, "import_chats", "-", "--enable", stdin=CHAT_LINES)
         done(live, "run_memory", "--until-idle", "--now", LATER)
         load = loading(live)
         wait_until(lambda: live.ask("SELECT count(*) FROM memorybank_output")[0][0] > 4, "loaded", live)
@@ -95,7 +95,7 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
         receipts = done_apart(live, "forget_memory", "--receipts")
         assert not any(word in receipts for word in ("Lisbon", "marta", "rope"))
 
-    keys = {"SECRET_KEY": NEW, "SECRET_KEY_FALLBACKS": OLD}
+    keys = {"SECRET_KEY": NEW_KEY, "SECRET_KEY_FALLBACKS": OLD_KEY}
     with site(tmp_path / "restored", postgres=postgres, migrated=False, **keys) as restored:
         restore(restored, backup)
         assert restored.call("migrate", "--check").code == 0
@@ -105,7 +105,7 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
         assert (replayed["taken"], replayed["erased"], replayed["turns"]) == (3, 3, 3)
         again = json.loads(done_apart(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
         assert (again["known"], again["taken"], again["erased"]) == (3, 0, 0)
-        done(restored, "import_chats", "-", stdin=SAID)  # a second import brings nothing back
+        done(restored, "import_chats", "-", stdin=CHAT_LINES)  # a second import brings nothing back
         done(restored, "run_memory", "--until-idle", "--now", LAST)
         done(restored, "check_memory")
         exported = done(restored, "export_memory", PROJECT)
@@ -118,7 +118,7 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
 
 def test_a_program_goes_on_in_its_chats_after_the_key_was_changed(tmp_path: Path) -> None:
     """Known by its id, or by its messages alone."""
-    with gateway(tmp_path, SECRET_KEY=OLD) as served_site:
+    with gateway(tmp_path, SECRET_KEY=OLD_KEY) as served_site:
         chats = {"named": {"X-Memory-Chat": "c-17"}, "unnamed": {}}
         messages: dict[str, list[dict[str, Any]]] = {name: [] for name in chats}
 
@@ -133,7 +133,7 @@ def test_a_program_goes_on_in_its_chats_after_the_key_was_changed(tmp_path: Path
             ask(name, VAULT)
             ask(name, FERRY)
         kill(served_site.server)
-        served_site.site.env |= {"SECRET_KEY": NEW, "SECRET_KEY_FALLBACKS": OLD}
+        served_site.site.env |= {"SECRET_KEY": NEW_KEY, "SECRET_KEY_FALLBACKS": OLD_KEY}
         served_site.restart()
         for name in chats:
             ask(name, CRANE)

@@ -17,7 +17,7 @@ from .test_concurrency import CHATS, PROJECTS, Holding, knows_its_own_chats_and_
 
 pytestmark = pytest.mark.own_servers
 
-QUICK = {"SWEEP_SECONDS": "2"}
+QUICK_SWEEPS = {"SWEEP_SECONDS": "2"}
 
 
 @pytest.fixture(
@@ -26,14 +26,14 @@ QUICK = {"SWEEP_SECONDS": "2"}
 def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A site whose minute lasts two seconds, with a broker that nobody else's messages are in."""
     if request.param.startswith("files"):
-        with site(tmp_path, CELERY_BROKER_URL="filesystem://", **QUICK) as made:
+        with site(tmp_path, CELERY_BROKER_URL="filesystem://", **QUICK_SWEEPS) as made:
             yield made
         return
     broker = own_redis(needs_redis()) if request.param.startswith("Redis") else own_queue(needs_rabbitmq())
     postgres = needs_postgres()
     with (
         broker as (address, queue),
-        site(tmp_path, postgres=postgres, CELERY_BROKER_URL=address, CELERY_QUEUE=queue, **QUICK) as made,
+        site(tmp_path, postgres=postgres, CELERY_BROKER_URL=address, CELERY_QUEUE=queue, **QUICK_SWEEPS) as made,
     ):
         yield made
 

@@ -16,8 +16,8 @@ from tests.support.requirements import in_ci, needs_postgres
 
 CANARIES = ("quokkaberry", "7731904", "zelda.quokka@example.org")
 SECRET = f"The {CANARIES[0]} contract was signed for {CANARIES[1]} euro; ask {CANARIES[2]} about the annexes."
-OTHER = "The night ferry to Lisbon sails from pier nine every Tuesday."
-ALSO = "The oak warehouse is to be painted signal orange before spring."
+OTHER_MESSAGE = "The night ferry to Lisbon sails from pier nine every Tuesday."
+THIRD_MESSAGE = "The oak warehouse is to be painted signal orange before spring."
 
 
 @pytest.fixture(params=["SQLite", pytest.param("PostgreSQL", marks=in_ci)])
@@ -45,7 +45,7 @@ class Thinking(OpenAIServer):
 def turns() -> str:
     """A chat of two people, and another, as lines to import."""
     day = datetime.now(UTC) - timedelta(days=1)
-    turns = [("shared", "Omar", OTHER), ("shared", "Zelda", SECRET), ("other", "Omar", ALSO)]
+    turns = [("shared", "Omar", OTHER_MESSAGE), ("shared", "Zelda", SECRET), ("other", "Omar", THIRD_MESSAGE)]
     where = {"tenant": "acme", "project": "apollo", "answer": "Noted.", "created_at": day.isoformat()}
     return "\n".join(json.dumps({**where, "chat": chat, "user": who, "question": text}) for chat, who, text in turns)
 

@@ -12,7 +12,7 @@ from tests.support.requirements import needs_pgvector
 
 ROOT = Path(__file__).parents[2]
 #: The cases of the index have a name that no other run collects.
-CASES = ("tests/memorybank/indexing/test_embeddings.py", "tests/memorybank/indexing/pgvector_cases.py")
+CASE_FILES = ("tests/memorybank/indexing/test_embeddings.py", "tests/memorybank/indexing/pgvector_cases.py")
 
 
 @pytest.mark.own_servers
@@ -22,6 +22,6 @@ def test_vectors_work_by_the_index_of_pgvector() -> None:
         environment = {**os.environ, "DATABASE_URL": address, "TEST_DB_NAME": "test_pgvector"}
         for name in [name for name in environment if name.startswith("PYTEST_")]:
             del environment[name]
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-rs", *CASES]
+        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-rs", *CASE_FILES]
         run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0 and "skipped" not in run.stdout, run.stdout + run.stderr

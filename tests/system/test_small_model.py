@@ -23,8 +23,8 @@ from .test_workers import stale, waiting
 
 pytestmark = pytest.mark.own_servers
 
-SAID = "We decided that the ledger moves to PostgreSQL 16 on 9 June 2026. Tell me at length how to prepare for that."
-ASKED = "Which database does the ledger get?"
+MESSAGE = "We decided that the ledger moves to PostgreSQL 16 on 9 June 2026. Tell me at length how to prepare for that."
+QUESTION = "Which database does the ledger get?"
 REMEMBERED_ENGINE = "PostgreSQL 16"
 
 
@@ -93,7 +93,7 @@ def test_a_chat_is_written_stopped_and_remembered_and_the_next_is_told(
 ) -> None:
     before = len(model.asked)
     model.flows.clear()
-    say(page, SAID)
+    say(page, MESSAGE)
     expect(page.locator(".writing .text")).to_have_text(re.compile(r"\w"))
     page.reload()
     expect(page.locator(".writing .text")).to_have_text(re.compile(r"\w"))
@@ -112,7 +112,7 @@ def test_a_chat_is_written_stopped_and_remembered_and_the_next_is_told(
     page.get_by_role("button", name="New chat").click()
     block = page.locator("#block").text_content()
     assert block
-    say(page, ASKED)
+    say(page, QUESTION)
     expect(page.locator(".writing")).to_have_count(0)
     expect(page.locator("#turns .theirs .text")).to_have_count(1)
     assert block.strip() in model.told() and REMEMBERED_ENGINE in model.told()
@@ -123,15 +123,15 @@ def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_s
 ) -> None:
     key = own_site.manage("create_api_key", "acme/apollo", "--name", "desk", "--scopes", "read,write", "--json").json
     client = OpenAI(base_url=f"{own_site.env['ADDRESS']}/v1", api_key=key["key"], max_retries=0)
-    request = [{"role": "user", "content": SAID}]
+    request = [{"role": "user", "content": MESSAGE}]
     stream = client.chat.completions.create(model=NAME, messages=request, stream=True)  # type: ignore[call-overload]
     pieces = [chunk.choices[0].delta.content for chunk in stream if chunk.choices and chunk.choices[0].delta.content]
     assert len(pieces) >= 2
     [(question, answer, status)] = own_site.ask("SELECT question, answer, status FROM memorybank_output")
-    assert (question, answer, status) == (SAID, "".join(pieces), "ok")
+    assert (question, answer, status) == (MESSAGE, "".join(pieces), "ok")
 
     falls_idle(own_site)
-    messages = [{"role": "user", "content": ASKED}]
+    messages = [{"role": "user", "content": QUESTION}]
     made = client.chat.completions.create(model=NAME, messages=messages)  # type: ignore[call-overload]
     client.close()
     assert made.choices[0].message.content

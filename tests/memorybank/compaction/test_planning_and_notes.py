@@ -29,7 +29,7 @@ from memorybank.compaction.planning import (
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import tokens
 
-AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
+CREATED_AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ENCODING = "o200k_base"
 
 texts = st.text(alphabet="ab cdé\n中.1", max_size=60)
@@ -37,14 +37,14 @@ utterances = st.builds(
     Utterance, st.sampled_from(["user", "assistant", "tool"]), st.sampled_from(["Ann", "call"]), texts
 )
 turns = st.lists(
-    st.builds(Turn, st.integers(1, 99), st.just(AT), st.lists(utterances, max_size=4).map(tuple)), max_size=8
+    st.builds(Turn, st.integers(1, 99), st.just(CREATED_AT), st.lists(utterances, max_size=4).map(tuple)), max_size=8
 )
 notes = st.lists(st.builds(CheckpointNote, st.sampled_from(SECTIONS), texts), max_size=12)
 
 
 def turn(*said: tuple[str, str], number: int = 1) -> Turn:
     made = (Utterance(role, "result of log" if role == "tool" else "Ann", text) for role, text in said)  # type: ignore[arg-type]
-    return Turn(number, AT, tuple(made))
+    return Turn(number, CREATED_AT, tuple(made))
 
 
 def size(made: list[Turn]) -> int:

@@ -19,7 +19,7 @@ CONVERSATION, DAY, WEEK, MONTH, BACKGROUND = Granularity
 BERLIN = ZoneInfo("Europe/Berlin")
 UTC_ZONE = ZoneInfo("UTC")
 TUESDAY = date(2026, 3, 3)
-FAR = datetime(2030, 1, 1, tzinfo=UTC)
+FAR_FUTURE = datetime(2030, 1, 1, tzinfo=UTC)
 
 days = st.dates(date(2024, 1, 1), date(2028, 12, 31))
 _ids = count(1)
@@ -84,7 +84,7 @@ def test_nothing_rolls_up_before_its_period_is_over_however_old_it_is() -> None:
 
 def test_the_finest_and_then_the_oldest_step_comes_first() -> None:
     frontier = [node(DAY, date(2026, 1, 5)), node(CONVERSATION, date(2026, 2, 3)), node(CONVERSATION, date(2026, 2, 2))]
-    steps = rollup_policy.due_periods(frontier, FAR, UTC_ZONE)
+    steps = rollup_policy.due_periods(frontier, FAR_FUTURE, UTC_ZONE)
     assert [(step.granularity, step.period_start.day) for step in steps] == [(DAY, 2), (DAY, 3), (WEEK, 5)]
 
 
@@ -103,12 +103,12 @@ def test_a_straggler_folds_into_the_digest_that_stands_over_its_day(standing: Gr
 
 def test_a_straggler_prefers_the_coarsest_digest_that_stands() -> None:
     week, day, late = node(WEEK, TUESDAY), node(DAY, TUESDAY), node(CONVERSATION, TUESDAY)
-    assert rollup_policy.due_periods([week, day, late], FAR, UTC_ZONE)[0].digest == week.id
+    assert rollup_policy.due_periods([week, day, late], FAR_FUTURE, UTC_ZONE)[0].digest == week.id
 
 
 def test_a_step_never_names_its_own_digest_among_its_children() -> None:
     week, day = node(WEEK, TUESDAY), node(DAY, TUESDAY)
-    for step in rollup_policy.due_periods([week, day], FAR, UTC_ZONE):
+    for step in rollup_policy.due_periods([week, day], FAR_FUTURE, UTC_ZONE):
         assert step.digest not in step.children
 
 
@@ -166,7 +166,7 @@ def test_climbing_ends_absorbs_every_entry_once_and_makes_one_digest_a_period(en
     frontier = without_twins(entries)
     absorbed: Counter[int] = Counter()
     for _ in range(len(Granularity) * len(frontier) + 1):
-        steps = rollup_policy.due_periods(frontier, FAR, UTC_ZONE)
+        steps = rollup_policy.due_periods(frontier, FAR_FUTURE, UTC_ZONE)
         if not steps:
             break
         absorbed.update(steps[0].children)
@@ -197,7 +197,7 @@ def carried_out(step: Step, frontier: list[Node]) -> list[Node]:
 def test_what_is_ripe_now_or_later_is_all_that_can_ever_happen(entries: list[Node], passed: int) -> None:
     now = datetime(2025, 11, 1, tzinfo=UTC) + timedelta(days=passed)
     ripe, later = rollup_policy.due_periods(entries, now, UTC_ZONE), rollup_policy.next_due(entries, now, UTC_ZONE)
-    everything = rollup_policy.due_periods(entries, FAR, UTC_ZONE)
+    everything = rollup_policy.due_periods(entries, FAR_FUTURE, UTC_ZONE)
     assert all(step in everything for step in ripe)
     assert (later is None) == (len(ripe) == len(everything))
     assert later is None or (later > now and len(rollup_policy.due_periods(entries, later, UTC_ZONE)) > len(ripe))
@@ -218,7 +218,7 @@ def test_what_may_get_another_chat_at_once_is_left_and_nothing_else(
 
 def test_what_a_coarser_due_period_holds_only_passes_through_and_the_month_is_written_once() -> None:
     frontier, steps = [node(CONVERSATION, date(2026, 3, day)) for day in (3, 4, 12)], []
-    while due := rollup_policy.due_written(frontier, FAR, UTC_ZONE):
+    while due := rollup_policy.due_written(frontier, FAR_FUTURE, UTC_ZONE):
         steps.append(due[0])
         frontier = carried_out(due[0], frontier)
     assert [step.granularity for step in steps] == [DAY, DAY, DAY, WEEK, MONTH]
@@ -227,13 +227,13 @@ def test_what_a_coarser_due_period_holds_only_passes_through_and_the_month_is_wr
 
 def test_the_only_day_of_a_week_goes_to_its_month() -> None:
     meetings = [node(DAY, date(2026, 3, day)) for day in (3, 10, 17)]
-    [step] = rollup_policy.due_written(meetings, FAR, UTC_ZONE)
+    [step] = rollup_policy.due_written(meetings, FAR_FUTURE, UTC_ZONE)
     assert (step.granularity, step.children) == (MONTH, tuple(meeting.id for meeting in meetings))
 
 
 def test_days_of_a_week_that_two_months_share_go_to_their_own_month() -> None:
     march, april = node(DAY, date(2026, 3, 31)), node(DAY, date(2026, 4, 1))
-    steps = rollup_policy.due_written([march, april], FAR, UTC_ZONE)
+    steps = rollup_policy.due_written([march, april], FAR_FUTURE, UTC_ZONE)
     assert [(step.granularity, step.period_start, step.children) for step in steps] == [
         (MONTH, date(2026, 3, 1), (march.id,)),
         (MONTH, date(2026, 4, 1), (april.id,)),
@@ -242,20 +242,20 @@ def test_days_of_a_week_that_two_months_share_go_to_their_own_month() -> None:
 
 def test_the_background_unites_all_months_but_the_newest_once_nothing_else_is_due_for_a_month() -> None:
     months = [node(MONTH, date(2026, month, 1)) for month in (1, 2, 3)]
-    [first] = rollup_policy.due_written(months, FAR, UTC_ZONE)
+    [first] = rollup_policy.due_written(months, FAR_FUTURE, UTC_ZONE)
     assert (first.granularity, first.children, first.digest) == (BACKGROUND, ids(months[:2]), None)
     background = replace(node(BACKGROUND, TUESDAY), last_at=months[1].last_at)
-    assert rollup_policy.due_written([background, months[2]], FAR, UTC_ZONE) == []
+    assert rollup_policy.due_written([background, months[2]], FAR_FUTURE, UTC_ZONE) == []
     newer = node(CONVERSATION, date(2026, 4, 7))
     [second] = rollup_policy.due_written([background, months[2], newer], datetime(2026, 4, 7, tzinfo=UTC), UTC_ZONE)
     assert (second.children, second.digest) == (ids(months[2:]), background.id)
-    assert rollup_policy.due_written(months[:1], FAR, UTC_ZONE) == []
+    assert rollup_policy.due_written(months[:1], FAR_FUTURE, UTC_ZONE) == []
 
 
 def test_of_months_due_at_once_only_the_newest_is_written_before_the_others_are_united() -> None:
     notes = [node(DAY, date(2026, month, 3), size=900) for month in (1, 2, 3)]
     frontier, steps = notes, []
-    while due := rollup_policy.due_written(frontier, FAR, UTC_ZONE, prompt_tokens=2_400):
+    while due := rollup_policy.due_written(frontier, FAR_FUTURE, UTC_ZONE, prompt_tokens=2_400):
         steps.append(due[0])
         frontier = carried_out(due[0], frontier)
     assert [(step.granularity, step.passes) for step in steps] == [
@@ -264,7 +264,7 @@ def test_of_months_due_at_once_only_the_newest_is_written_before_the_others_are_
         (MONTH, False),
         (BACKGROUND, False),
     ]
-    [first, *_] = rollup_policy.due_written(notes, FAR, UTC_ZONE, prompt_tokens=2_300)
+    [first, *_] = rollup_policy.due_written(notes, FAR_FUTURE, UTC_ZONE, prompt_tokens=2_300)
     assert not first.passes, "a prompt cannot hold the notes of both, so each month is written from its own"
 
 
@@ -299,7 +299,7 @@ def test_written_climbing_ends_and_absorbs_every_entry_once(entries: list[Node])
     frontier = without_twins(entries)
     absorbed: Counter[int] = Counter()
     for _ in range(len(Granularity) * len(frontier) + 1):
-        if not (steps := rollup_policy.due_written(frontier, FAR, UTC_ZONE)):
+        if not (steps := rollup_policy.due_written(frontier, FAR_FUTURE, UTC_ZONE)):
             break
         absorbed.update(steps[0].children)
         frontier = carried_out(steps[0], frontier)

@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 WORD, NUMBER, EMAIL = "quokkaberry", "7731904", "zelda.quokka@example.org"
 CANARIES = (WORD, NUMBER, "zelda.quokka")
 SECRET = f"The {WORD} contract was signed on Friday for {NUMBER} euro; ask {EMAIL} about the annexes."
-OTHER = "The night ferry to Lisbon sails from pier nine every Tuesday."
+OTHER_MESSAGE = "The night ferry to Lisbon sails from pier nine every Tuesday."
 
 
 def planted(bank: Bank, chat: str = "zelda", author: str = "Zelda", *, at: Any = MONDAY, beside: str = "") -> Output:
@@ -153,7 +153,7 @@ def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, subtests: pytes
 @pytest.mark.usefixtures("no_model")
 def test_what_others_said_in_the_same_chat_stays() -> None:
     bank = make_bank(max_tokens=2000)
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     run(MONDAY + HOUR)
     services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     assert gone(bank)
@@ -164,7 +164,7 @@ def test_what_others_said_in_the_same_chat_stays() -> None:
 
 def test_what_others_said_in_the_same_chat_is_written_anew_by_the_model(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=2000)
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     model.enqueue("- fact: A ferry goes, says Omar, who likes it [1]\n- decision: Warehouse orange [3]\n- fact: It [2]")
     run(MONDAY + HOUR)
     receipt = services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
@@ -182,7 +182,7 @@ def test_what_others_said_in_the_same_chat_is_written_anew_by_the_model(model: S
 
 def test_digests_above_are_made_anew_once(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    to_a_month(bank, beside=OTHER)
+    to_a_month(bank, beside=OTHER_MESSAGE)
     both = [fact_of(pk).pk for pk in ids_of("zelda")[:2]]
     week, month = digests("week")[0], digests("month")[0]
     for digest in (week, month):
@@ -202,7 +202,7 @@ def test_digests_above_are_made_anew_once(model: ScriptedLLM) -> None:
 @pytest.mark.usefixtures("no_model")
 def test_turns_that_wait_are_erased_as_well() -> None:
     bank = make_bank()
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     services.forget(bank, author="Zelda", actor="alice", now=MONDAY)
     assert gone(bank)
     assert chat_of(bank, "zelda").pending_outputs == 2
@@ -216,7 +216,7 @@ def test_turns_that_wait_are_erased_as_well() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_worker_that_had_started_writes_nothing(model: ScriptedLLM, way: str) -> None:
     bank = make_bank()
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     model.enqueue(meanwhile(lambda: WAYS[way](bank)))
     assert summarise_chat(chat_of(bank, "zelda").pk, now=MONDAY + HOUR) is None
     assert gone(bank)
@@ -239,7 +239,7 @@ def test_importing_it_again_brings_nothing_back(way: str) -> None:
     bank = make_bank()
     new = [
         services.NewOutput("zelda", "Zelda", SECRET, MONDAY, key="k1"),
-        services.NewOutput("o", "Omar", OTHER, MONDAY, key="k2"),
+        services.NewOutput("o", "Omar", OTHER_MESSAGE, MONDAY, key="k2"),
     ]
     assert all(services.record_many(bank, new, now=MONDAY))
     {**WAYS, "everything": all_of_it}[way](bank)
@@ -255,7 +255,7 @@ def test_what_is_said_afterwards_is_remembered(way: str) -> None:
     bank = make_bank()
     planted(bank)
     {**WAYS, "everything": all_of_it}[way](bank)
-    say(bank, "zelda", OTHER, author="Zelda", at=MONDAY + 92 * DAY)
+    say(bank, "zelda", OTHER_MESSAGE, author="Zelda", at=MONDAY + 92 * DAY)
     run(MONDAY + 93 * DAY)
     assert "Lisbon" in visible_text(bank, "ferry to Lisbon")
 
@@ -278,8 +278,8 @@ def test_an_answer_that_comes_after_the_erasure_is_not_kept() -> None:
 def test_of_talk_between_people_the_other_half_stays(erased: str) -> None:
     bank = make_bank()
     new = [
-        services.NewOutput("c", "Zelda", SECRET, MONDAY, answer=OTHER, answered_by="Omar", key="1"),
-        services.NewOutput("c", "Omar", OTHER, MONDAY + MINUTE, answer=SECRET, answered_by="Zelda", key="2"),
+        services.NewOutput("c", "Zelda", SECRET, MONDAY, answer=OTHER_MESSAGE, answered_by="Omar", key="1"),
+        services.NewOutput("c", "Omar", OTHER_MESSAGE, MONDAY + MINUTE, answer=SECRET, answered_by="Zelda", key="2"),
     ]
     services.record_many(bank, new, now=MONDAY + HOUR)
     run(MONDAY + 2 * HOUR)
@@ -311,7 +311,7 @@ def test_a_masked_value_is_forgotten_unless_somebody_else_told_it_too() -> None:
 @pytest.mark.usefixtures("no_model")
 def test_a_dry_run_says_what_goes_and_changes_nothing(subtests: pytest.Subtests) -> None:
     bank = make_bank(max_tokens=200)
-    to_a_month(bank, beside=OTHER)
+    to_a_month(bank, beside=OTHER_MESSAGE)
     tables = (Output, Fact, Entry, SearchDocument, MaskedValue, Erasure, Event)
     before = [list(table.objects.order_by("pk").values()) for table in tables]
     for way, erase in {**WAYS, "everything": all_of_it}.items():

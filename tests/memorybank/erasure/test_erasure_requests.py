@@ -13,7 +13,7 @@ from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, meanwhile, run, say, sound
 from tests.support.word_search import places
 
-from .test_erase import OTHER, SECRET, WORD, gone, planted
+from .test_erase import OTHER_MESSAGE, SECRET, WORD, gone, planted
 
 pytestmark = pytest.mark.django_db
 
@@ -87,7 +87,7 @@ def asking(bank: Bank, text: str = "Please forget that.", *, at: Any = MONDAY + 
 def remembering(no_model: None) -> Bank:
     """Zelda's secret, in a block and in the index, with what Omar said beside it."""
     bank = make_bank()
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     say(bank, "zelda", SECRET.replace("Friday", "Sunday"), author="Zelda", at=MONDAY + 5 * MINUTE)
     Output.objects.filter(author="Zelda").earliest("pk").delete()
     run(MONDAY + HOUR)

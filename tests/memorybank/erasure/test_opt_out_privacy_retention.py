@@ -27,17 +27,17 @@ from tests.support.factories import (
 )
 from tests.support.word_search import places
 
-from .test_erase import NUMBER, OTHER, SECRET, WORD, planted, to_a_month
+from .test_erase import NUMBER, OTHER_MESSAGE, SECRET, WORD, planted, to_a_month
 
 pytestmark = pytest.mark.django_db
 
 #: Where a turn itself is kept. Everything else was made of it.
-TURNS = {"memorybank.Output.question", "memorybank.Output.messages", "memorybank.Chat.title"}
+TURN_COLUMNS = {"memorybank.Output.question", "memorybank.Output.messages", "memorybank.Chat.title"}
 
 
 def derived(*words: str) -> set[str]:
     """Where these words are besides the turns in which they were said."""
-    return {where for word in words or (WORD, NUMBER) for where in places(word)} - TURNS
+    return {where for word in words or (WORD, NUMBER) for where in places(word)} - TURN_COLUMNS
 
 
 # --- a private chat ---------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def test_a_digest_written_beside_a_chat_that_became_private_loses_what_it_may_ha
 @pytest.mark.usefixtures("no_model")
 def test_who_opts_out_is_in_no_memory_and_the_others_are() -> None:
     bank = make_bank()
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     run(MONDAY + HOUR)
     services.opt_out(bank, author="Zelda", actor="zelda", now=MONDAY + DAY)
     assert not derived() and "Lisbon" in told_without_turns(bank)
@@ -107,7 +107,7 @@ def test_who_opts_in_again_is_remembered_from_then_on() -> None:
     services.opt_out(bank, author="Zelda", actor="zelda", now=MONDAY)
     planted(bank)
     services.opt_out(bank, author="Zelda", out=False, actor="zelda", now=MONDAY + DAY)
-    say(bank, "zelda", OTHER, author="Zelda", at=MONDAY + 2 * DAY)
+    say(bank, "zelda", OTHER_MESSAGE, author="Zelda", at=MONDAY + 2 * DAY)
     run(MONDAY + 3 * DAY)
     assert not derived() and "Lisbon" in told_without_turns(bank)
 
@@ -115,7 +115,7 @@ def test_who_opts_in_again_is_remembered_from_then_on() -> None:
 def test_no_model_reads_the_words_of_who_is_left_out(model: ScriptedLLM) -> None:
     bank = make_bank()
     services.opt_out(bank, author="Zelda", actor="zelda", now=MONDAY)
-    planted(bank, beside=OTHER)
+    planted(bank, beside=OTHER_MESSAGE)
     run(MONDAY + HOUR)
     assert "Lisbon" in str(model.history) and WORD not in str(model.history)
 
@@ -160,7 +160,7 @@ def test_turns_that_are_too_old_lose_their_words_and_memory_keeps_its_own() -> N
 def test_memory_that_is_too_old_goes_in_every_form_and_turns_stay() -> None:
     bank = keeping(keep_memory_days=30)
     run(MONDAY + 91 * DAY)
-    assert not derived() and set(places(WORD)) <= TURNS
+    assert not derived() and set(places(WORD)) <= TURN_COLUMNS
     assert not Fact.objects.filter(said_on__lt=(MONDAY + 60 * DAY).date()).exists()
     assert Fact.objects.exists() and sound(bank)
 
@@ -218,7 +218,7 @@ def test_days_are_within_limits(days: int) -> None:
 def test_a_leaf_of_old_and_new_turns_keeps_what_was_quoted_and_nobody_can_read_again() -> None:
     """When it is made anew after an erasure, and the words of one of its turns have expired."""
     bank = make_bank()
-    say(bank, "c", OTHER, author="Omar", at=MONDAY)
+    say(bank, "c", OTHER_MESSAGE, author="Omar", at=MONDAY)
     planted(bank, "c", at=MONDAY + MINUTE)
     say(bank, "c", "The oak warehouse is to be painted orange.", author="Vera", at=MONDAY + 3 * MINUTE)
     run(MONDAY + HOUR)

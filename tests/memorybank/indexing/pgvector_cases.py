@@ -21,7 +21,7 @@ from tests.support.openai_server import DIMENSIONS, OpenAIServer, embedding
 
 pytestmark = pytest.mark.django_db
 QUESTION = "Who paints the crane?"
-TURNS = 300
+TURN_COUNT = 300
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def sql(*statements: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-def fill(bank: Bank, draw: random.Random, turns: int = TURNS) -> list[int]:
+def fill(bank: Bank, draw: random.Random, turns: int = TURN_COUNT) -> list[int]:
     """Documents with random vectors; their ids."""
     chat = Chat.objects.create(bank=bank, key="filled")
     outputs = Output.objects.bulk_create(
@@ -177,7 +177,7 @@ def test_what_is_excluded_does_not_use_up_what_is_found(use: Any, by_index: None
     assert compared(bank, QUESTION).nearest[0] == mine.pk
     assert mine.pk not in compared(bank, QUESTION, without=mine.chat_id).nearest
     documents = SearchDocument.objects.filter(pk__in=ids[:3])
-    found = vectors.compare(IndexCache(bank), QUESTION, total=TURNS, without=None, within=documents)
+    found = vectors.compare(IndexCache(bank), QUESTION, total=TURN_COUNT, without=None, within=documents)
     assert set(found.nearest) == set(ids[:3])
 
 

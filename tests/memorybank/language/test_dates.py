@@ -173,11 +173,11 @@ PIECES = (
     "来週|来週金|金|先週の金曜日|の|曜日|三天前|三|天|前|一昨日|昨日|日|"
     "昨天|五|个|月|年|上个星期|,|. |!|\n|(|)|（|/|-|@|："
 ).split("|")
-SAID = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", ".", " ", " "])), max_size=14)
+PIECES_OF_TEXT = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", ".", " ", " "])), max_size=14)
 
 
 @settings(deadline=None)
-@given(SAID.map(lambda sentence: "".join(map("".join, sentence))), st.dates(), st.booleans())
+@given(PIECES_OF_TEXT.map(lambda sentence: "".join(map("".join, sentence))), st.dates(), st.booleans())
 @example("It will start in 2 days in 2 days", WEDNESDAY, False)  # both phrases have the same lead
 @example("It will in a couple of months be so long a time that nobody minds, in 2 days", WEDNESDAY, True)
 @example("will last Friday in 2 days", WEDNESDAY, True)  # "last Friday in May" is another Friday

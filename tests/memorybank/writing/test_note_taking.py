@@ -25,9 +25,9 @@ Purpose = LLMCall.Purpose
 #: Room for a model that notes each turn in its own words.
 WORDY = {"WORDS_PER_TOKEN": 2.0, "WORDS_PER_CALL": 9_000}
 #: At most about ten turns to a chunk.
-SMALL = {"CHUNK_FROM_TOKENS": 400, "CHUNK_TOKENS": 400, "INPUT_TOKENS": 2000, **WORDY}
+SMALL_CHUNKS = {"CHUNK_FROM_TOKENS": 400, "CHUNK_TOKENS": 400, "INPUT_TOKENS": 2000, **WORDY}
 #: The same, and the model is asked to merge whatever the chunks wrote.
-MERGING = {**SMALL, "LINES_PER_LEAF": 12}
+MERGING = {**SMALL_CHUNKS, "LINES_PER_LEAF": 12}
 
 
 def turns(numbers: Sequence[int], *, text: str = "{}") -> list[Turn]:
@@ -141,7 +141,7 @@ def test_what_the_model_wrote_is_masked_once_more(model: ScriptedLLM) -> None:
 
 
 def test_a_long_chat_is_read_in_chunks_that_lose_and_repeat_nothing(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(**SMALL)
+    tuned(**SMALL_CHUNKS)
     notes, calls = take(model, turns(range(40)))
     chunks = [prompt_of(messages) for messages in model.history if not is_merge(messages)]
     assert kinds(calls) == [Purpose.CHUNK] * len(chunks)
@@ -152,7 +152,7 @@ def test_a_long_chat_is_read_in_chunks_that_lose_and_repeat_nothing(model: Scrip
 
 def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: ScriptedLLM, tuned: Any) -> None:
     """Four must be under way together, or the barrier breaks; and never a fifth."""
-    tuned(**SMALL, CONCURRENCY=4)
+    tuned(**SMALL_CHUNKS, CONCURRENCY=4)
     together, lock = threading.Barrier(4), threading.Lock()
     running, most = 0, 0
 
@@ -173,7 +173,7 @@ def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: Scr
 
 
 def test_the_merge_unites_the_notes_and_keeps_their_citations(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(**SMALL, LINES_PER_LEAF=6)
+    tuned(**SMALL_CHUNKS, LINES_PER_LEAF=6)
     model.answer = unless_merging(lambda messages: "- fact: Everything about both orders. [1,2]")
     notes, calls = take(model, turns(range(12)))
     assert kinds(calls)[-1] == Purpose.MERGE
@@ -226,7 +226,7 @@ def test_a_model_merges_only_what_is_more_than_a_leaf_may_hold(
     model: ScriptedLLM, tuned: Any, room: int, merges: bool
 ) -> None:
     """Forty turns, a line of each."""
-    tuned(**SMALL, LINES_PER_LEAF=room)
+    tuned(**SMALL_CHUNKS, LINES_PER_LEAF=room)
     take(model, turns(range(40)))
     assert any(map(is_merge, model.history)) is merges
 
@@ -260,14 +260,14 @@ def first_label(messages: Sequence[Message]) -> str:
 
 @pytest.mark.parametrize("concurrency", [2, 3, 4])
 def test_a_long_chat_is_read_in_whole_waves(model: ScriptedLLM, tuned: Any, concurrency: int) -> None:
-    tuned(**SMALL, CONCURRENCY=concurrency)
+    tuned(**SMALL_CHUNKS, CONCURRENCY=concurrency)
     take(model, turns(range(100)))
     assert len(model.history) > 8
     assert len(model.history) % concurrency == 0
 
 
 def test_what_two_chunks_note_alike_is_noted_once_and_cites_both(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(**SMALL)
+    tuned(**SMALL_CHUNKS)
     model.answer = lambda messages: f"- fact: The crane stands in Hamburg. [{first_label(messages)}]"
     notes, calls = take(model, turns(range(40)))
     [united] = (draft for draft in notes.drafts if not draft.detail)
@@ -275,7 +275,7 @@ def test_what_two_chunks_note_alike_is_noted_once_and_cites_both(model: Scripted
 
 
 def test_a_chunk_answered_uselessly_costs_its_notes_only_and_the_leaf_says_so(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(**SMALL)
+    tuned(**SMALL_CHUNKS)
     model.answer = lambda messages: "Sorry." if tag(0) in prompt_of(messages) else note_taker(messages)
     notes, calls = take(model, turns(range(20)))
     assert notes.provisional
@@ -285,14 +285,14 @@ def test_a_chunk_answered_uselessly_costs_its_notes_only_and_the_leaf_says_so(mo
 
 
 def test_when_no_chunk_is_answered_usefully_nothing_is_noted(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(**SMALL)
+    tuned(**SMALL_CHUNKS)
     model.answer = "Sorry."
     with pytest.raises(LLMRejected):
         take(model, turns(range(20)))
 
 
 def test_an_outage_amid_the_chunks_stops_the_rest_and_the_whole_chat_waits(model: ScriptedLLM, tuned: Any) -> None:
-    tuned(**SMALL, CONCURRENCY=1)
+    tuned(**SMALL_CHUNKS, CONCURRENCY=1)
     model.enqueue(note_taker, LLMUnavailable("HTTP 503"))
     with pytest.raises(LLMUnavailable):
         take(model, turns(range(80)))

@@ -8,7 +8,7 @@ import pytest
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Erasure, Output
-from tests.memorybank.erasure.test_erase import CANARIES, OTHER, SECRET, gone, planted, to_a_month
+from tests.memorybank.erasure.test_erase import CANARIES, OTHER_MESSAGE, SECRET, gone, planted, to_a_month
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, meanwhile, run, say, sound, undone
 from tests.support.word_search import places
 
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.django_db
 
 LATER = MONDAY + 91 * DAY
 STAGES: dict[str, Callable[[Bank], object]] = {
-    "waiting": lambda bank: planted(bank, beside=OTHER),
-    "summarised": lambda bank: (planted(bank, beside=OTHER), run(MONDAY + HOUR)),
-    "rolled up": lambda bank: to_a_month(bank, beside=OTHER),
+    "waiting": lambda bank: planted(bank, beside=OTHER_MESSAGE),
+    "summarised": lambda bank: (planted(bank, beside=OTHER_MESSAGE), run(MONDAY + HOUR)),
+    "rolled up": lambda bank: to_a_month(bank, beside=OTHER_MESSAGE),
 }
 
 
@@ -58,12 +58,12 @@ def forgotten(bank: Bank) -> None:
 
 WAYS = [edited, regenerated, without_a_model, forgotten]
 #: Where an earlier version of a turn, and what was masked in it, stay.
-TURNS = tuple(f"memorybank.Output.{name}" for name in ("question", "answer", "messages", "metadata", "author"))
+TURN_COLUMNS = tuple(f"memorybank.Output.{name}" for name in ("question", "answer", "messages", "metadata", "author"))
 
 
 def out_of_memory(bank: Bank) -> bool:
     """Whether no canary is left but in the turns themselves."""
-    assert {where for word in CANARIES for where in places(word)} <= set(TURNS)
+    assert {where for word in CANARIES for where in places(word)} <= set(TURN_COLUMNS)
     return sound(bank)
 
 
@@ -81,7 +81,7 @@ def test_nothing_of_a_replaced_or_forgotten_turn_is_left(stage: str, subtests: p
             assert is_left(bank)
             run(LATER + DAY)
             assert is_left(bank)
-            assert Output.objects.filter(chat__key="zelda", question=OTHER).exists()
+            assert Output.objects.filter(chat__key="zelda", question=OTHER_MESSAGE).exists()
             assert not chat_of(bank, "zelda").pending_outputs
 
 
@@ -101,7 +101,7 @@ def test_memory_follows_the_version_that_is_shown(stage: str) -> None:
         assert services.versions_of(shown.chat, [shown])[first.pk] == [first.pk, second.pk]
         assert not Output.objects.filter(pk__in=[turn.pk for turn in others], set_aside=True).exists()
         run(LATER + (2 * number + 2) * DAY)
-        assert set(places(CANARIES[0])) - set(TURNS)
+        assert set(places(CANARIES[0])) - set(TURN_COLUMNS)
         assert sound(bank)
         with pytest.raises(InvalidInput):
             services.show_version(bank, first.pk, now=LATER)

@@ -10,7 +10,7 @@ from projects.models import APIKey, Membership, NameSource, Project, Scope, Tena
 from projects.tenancy import permissions
 from tests.support.api_client import ProgramCase
 
-KEY = "operator-key-of-thirty-two-characters"
+OPERATOR_KEY = "operator-key-of-thirty-two-characters"
 ADDRESSES = {
     "operator-tenants": "tenants",
     "operator-tenant": "tenants/acme",
@@ -23,10 +23,10 @@ ADDRESSES = {
 }
 
 
-@override_settings(OPERATOR_API_KEY=KEY)
+@override_settings(OPERATOR_API_KEY=OPERATOR_KEY)
 class ProvisioningTest(ProgramCase):
     def do(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
-        answer = self.call(method, path, body, key=KEY)
+        answer = self.call(method, path, body, key=OPERATOR_KEY)
         self.assertEqual(answer.status_code, status, answer.content)
         return answer.json() if answer.content else None
 
@@ -87,16 +87,16 @@ class ProvisioningTest(ProgramCase):
         self.do("GET", "tenants/initech/projects", status=404)
 
     def test_no_other_key_opens_them_and_it_opens_no_project(self) -> None:
-        for key in (self.issue(self.apollo, Scope.values), "", "mb_x", KEY[:-1]):
+        for key in (self.issue(self.apollo, Scope.values), "", "mb_x", OPERATOR_KEY[:-1]):
             for name, methods in permissions.OPERATOR_METHODS.items():
                 for method in methods:
                     with self.subTest(address=name, method=method):
                         answer = self.call(method, ADDRESSES[name], None if method == "GET" else {}, key=key)
                         self.assertEqual(answer.status_code, 401)
-        self.assertEqual(self.call("GET", "usage", key=KEY).status_code, 401)
+        self.assertEqual(self.call("GET", "usage", key=OPERATOR_KEY).status_code, 401)
         self.assertEqual(APIKey.objects.filter(project=self.apollo).count(), 2)
 
     def test_without_a_key_in_the_settings_they_are_closed(self) -> None:
         with override_settings(OPERATOR_API_KEY=""):
-            for key in ("", KEY):
+            for key in ("", OPERATOR_KEY):
                 self.assertEqual(self.call("GET", "tenants", key=key).status_code, 401)

@@ -10,7 +10,7 @@ from tests.support.api_client import ProgramCase
 from tests.support.cast import NOON, without_models
 
 SECRET = "The merger with Zarquon closes at 4711 euro on 9 May."
-ASKED = "When does the merger close?"
+QUESTION = "When does the merger close?"
 
 
 @without_models
@@ -29,7 +29,7 @@ class OtherPeoplesWordsTest(ProgramCase):
     def answers(self, chat: str, times: int = 1) -> None:
         for number in range(times):
             answers = {
-                "question": f"{ASKED} {number}",
+                "question": f"{QUESTION} {number}",
                 "answer": f"We decided: {SECRET} " + "That is well understood. " * 30,
             }
             self.as_member("bob", "POST", "outputs", {"chat": chat, "author": "bob", **answers}, status=201)
@@ -60,7 +60,7 @@ class OtherPeoplesWordsTest(ProgramCase):
     def test_nobody_writes_into_anothers_private_chat(self) -> None:
         own = {"chat": "hers", "author": "alice", "question": "Lunch is at noon on Monday.", "private": True}
         self.as_member("alice", "POST", "outputs", own, status=201)
-        turn = {**own, "author": "bob", "question": ASKED, "answer": f"We decided: {SECRET}"}
+        turn = {**own, "author": "bob", "question": QUESTION, "answer": f"We decided: {SECRET}"}
         self.as_member("bob", "POST", "outputs", turn, status=409)
         self.ask("POST", "outputs", own, status=409)
         batch = {"outputs": [{**own, "chat": "new"}, {**turn, "chat": "new"}]}
@@ -90,7 +90,7 @@ class OtherPeoplesWordsTest(ProgramCase):
 
     def test_what_an_unfinished_answer_quotes_is_known_when_it_goes_on(self) -> None:
         bank = self.apollo.bank
-        turn = services.record(bank, chat_key="loop", author="bob", question=ASKED, status=Output.Status.PENDING)
+        turn = services.record(bank, chat_key="loop", author="bob", question=QUESTION, status=Output.Status.PENDING)
         services.keep_quoted(turn, services.Quotes(words=frozenset(terms("Zarquon"))))
         steps = [{"role": "assistant", "content": "I ask about Zarquon."}]
         self.assertTrue(services.complete(bank, turn, answer="In May.", messages=steps).quotes_private)
@@ -109,4 +109,4 @@ class OtherPeoplesWordsTest(ProgramCase):
 
     def assert_untold(self, name: str) -> None:
         self.assertNotIn("Zarquon", str(self.as_member(name, "GET", "facts")))
-        self.assertNotIn("Zarquon", str(self.as_member(name, "POST", "recall", {"question": ASKED})))
+        self.assertNotIn("Zarquon", str(self.as_member(name, "POST", "recall", {"question": QUESTION})))

@@ -24,7 +24,7 @@ CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
 OPENING, LISTING = 18, 2
 DEEDS = ("edit-turn", "regenerate", "continue", "show-version", "remember-now", "forget-turn")
 #: Where an earlier version of a turn stays.
-TURNS = ("memorybank.Output.question", "memorybank.Output.answer")
+TURN_COLUMNS = ("memorybank.Output.question", "memorybank.Output.answer")
 
 
 class TurnCase(Cast):
@@ -55,7 +55,7 @@ class TurnCase(Cast):
 
     def remembered(self) -> list[str]:
         """Where memory has the crane: everywhere but in the turns themselves."""
-        return [place for place in places("zanzibar") if place not in TURNS]
+        return [place for place in places("zanzibar") if place not in TURN_COLUMNS]
 
 
 @with_chat_model()

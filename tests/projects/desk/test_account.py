@@ -16,7 +16,7 @@ from projects.webhooks.mail import recipient
 from tests.support.cast import Cast, without_models
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 
-OLD, NEW = "a pass phrase", "another pass phrase"
+OLD_PASSWORD, NEW_PASSWORD = "a pass phrase", "another pass phrase"
 
 
 @without_models
@@ -25,23 +25,28 @@ class AccountTest(Cast):
         super().setUp()
         for user in (self.alice, self.bob):
             user.email = f"{user.username}@example.com"
-            user.set_password(OLD)
+            user.set_password(OLD_PASSWORD)
             user.save()
         self.browser = self.signed_in(self.bob)
 
     def signed_in(self, user: User) -> Client:
         browser = Client()
-        browser.post(reverse("login"), {"username": user.username, "password": OLD})
+        browser.post(reverse("login"), {"username": user.username, "password": OLD_PASSWORD})
         return browser
 
     def test_guesses_at_a_password_by_somebody_signed_in_are_counted_like_logins(self) -> None:
-        wrong = {"password": "a guess", "old_password": "a guess", "new_password1": NEW, "new_password2": NEW}
+        wrong = {
+            "password": "a guess",
+            "old_password": "a guess",
+            "new_password1": NEW_PASSWORD,
+            "new_password2": NEW_PASSWORD,
+        }
         for number in range(5):
             url, form = (
                 (reverse("delete-account"), wrong) if number % 2 else (reverse("account"), wrong | {"what": "password"})
             )
             self.assertContains(self.browser.post(url, form), "This is not your password.", status_code=400)
-        right = self.browser.post(reverse("delete-account"), {"password": OLD})
+        right = self.browser.post(reverse("delete-account"), {"password": OLD_PASSWORD})
         self.assertContains(right, "Too many failed logins.", status_code=400)
         assert User.objects.filter(username="bob").exists()
 
@@ -60,11 +65,11 @@ class AccountTest(Cast):
 
     def test_a_changed_password_signs_out_everywhere_else(self) -> None:
         other = self.signed_in(self.bob)
-        wrong = {"what": "password", "old_password": "?", "new_password1": NEW, "new_password2": NEW}
+        wrong = {"what": "password", "old_password": "?", "new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
         self.assertEqual(self.browser.post(reverse("account"), wrong).status_code, 400)
-        self.browser.post(reverse("account"), {**wrong, "old_password": OLD})
+        self.browser.post(reverse("account"), {**wrong, "old_password": OLD_PASSWORD})
         self.assertEqual((self.is_open(self.browser), self.is_open(other)), (True, False))
-        self.assertTrue(User.objects.get(pk=self.bob.pk).check_password(NEW))
+        self.assertTrue(User.objects.get(pk=self.bob.pk).check_password(NEW_PASSWORD))
 
     def test_one_button_ends_the_other_sessions_and_nobody_else_s(self) -> None:
         other, alice = self.signed_in(self.bob), self.signed_in(self.alice)
@@ -78,7 +83,7 @@ class AccountTest(Cast):
         assert link
         browser = Client()
         page = browser.get(link[1], follow=True)
-        chosen = {"new_password1": NEW, "new_password2": NEW}
+        chosen = {"new_password1": NEW_PASSWORD, "new_password2": NEW_PASSWORD}
         answer = browser.post(page.request["PATH_INFO"], chosen, follow=True)
         self.assertContains(answer, "Your password is changed")
         self.assertFalse(self.is_open(self.browser))
@@ -103,7 +108,7 @@ class AccountTest(Cast):
         return mail.outbox
 
     def test_it_confirms_a_new_address_by_mail_and_only_for_the_account_that_asked(self) -> None:
-        sent = {"what": "email", "address-email": "bob@new.example", "address-password": OLD}
+        sent = {"what": "email", "address-email": "bob@new.example", "address-password": OLD_PASSWORD}
         self.assertEqual(self.browser.post(reverse("account"), {**sent, "address-password": "?"}).status_code, 400)
         self.browser.post(reverse("account"), sent)
         [letter] = mail.outbox
@@ -121,7 +126,7 @@ class AccountTest(Cast):
     def test_without_a_mail_server_the_address_changes_at_once_and_notices_follow_it(self) -> None:
         owner, page = self.signed_in(self.alice), reverse("project-notices", args=["acme", "apollo"])
         owner.post(page, {"events": ["line.held_back"]})
-        sent = {"what": "email", "address-email": "alice@new.example", "address-password": OLD}
+        sent = {"what": "email", "address-email": "alice@new.example", "address-password": OLD_PASSWORD}
         owner.post(reverse("account"), sent)
         self.assertEqual([recipient(hook) for hook in Webhook.objects.all()], ["alice@new.example"])
         self.assertContains(owner.get(page), "Mails go to alice@new.example")
@@ -138,14 +143,14 @@ class AccountTest(Cast):
     def test_an_account_goes_with_its_chats_or_without(self) -> None:
         for chats, left in (("keep", 1), ("erase", 0)):
             user = self.person(f"eve-{chats}", self.acme, Role.MEMBER)
-            user.set_password(OLD)
+            user.set_password(OLD_PASSWORD)
             user.save()
             chat = self.begin_chat(user, self.apollo)
             Output.objects.create(
                 chat=chat, author=user.username, question="Hello", sequence=1, created_at="2026-03-02T12:00Z"
             )
             browser = self.signed_in(user)
-            sent = {"password": OLD, "chats": chats}
+            sent = {"password": OLD_PASSWORD, "chats": chats}
             self.assertContains(
                 browser.post(reverse("delete-account"), {**sent, "password": "?"}), "not your password", status_code=400
             )
@@ -156,6 +161,6 @@ class AccountTest(Cast):
             self.assertTrue(TenantEvent.objects.filter(action="remove", actor=user.username).exists())
 
     def test_the_last_owner_stays(self) -> None:
-        answer = self.signed_in(self.alice).post(reverse("delete-account"), {"password": OLD})
+        answer = self.signed_in(self.alice).post(reverse("delete-account"), {"password": OLD_PASSWORD})
         self.assertContains(answer, "last owner of Acme", status_code=400)
         self.assertTrue(Membership.objects.filter(user=self.alice).exists())

@@ -11,7 +11,7 @@ from memorybank.models import Event, LLMCall
 from projects.models import APIKey, Project
 from tests.support.cast import Cast, with_chat_model, without_models
 
-WHERE = ["acme", "apollo"]
+PROJECT_SLUGS = ["acme", "apollo"]
 
 
 @without_models
@@ -21,14 +21,14 @@ class DeskTest(Cast):
         self.client.force_login(self.alice)
 
     def page(self, name: str, *args: str) -> str:
-        return str(self.client.get(reverse(name, args=args or WHERE)).content.decode())
+        return str(self.client.get(reverse(name, args=args or PROJECT_SLUGS)).content.decode())
 
     def save(self, **changes: Any) -> Any:
         """Post the settings as they stand, changed."""
-        form = self.client.get(reverse("project-settings", args=WHERE)).context["form"]
+        form = self.client.get(reverse("project-settings", args=PROJECT_SLUGS)).context["form"]
         values = {name: form[name].value() for name in form.fields}
         sent = {name: value for name, value in {**values, **changes}.items() if value not in (None, False)}
-        return self.client.post(reverse("project-settings", args=WHERE), sent)
+        return self.client.post(reverse("project-settings", args=PROJECT_SLUGS), sent)
 
     def test_a_project_is_created_by_its_name_with_its_memory_off(self) -> None:
         answer = self.client.post(reverse("new-project", args=["acme"]), {"name": "Night Shift"})
@@ -66,7 +66,7 @@ class DeskTest(Cast):
         self.assertContains(self.save(max_tokens=7), "greater than or equal to 200", status_code=400)
 
     def test_a_key_is_shown_once_and_its_revocation_closes_the_door(self) -> None:
-        answer = self.client.post(reverse("project-keys", args=WHERE), {"name": "bot", "scopes": ["read"]})
+        answer = self.client.post(reverse("project-keys", args=PROJECT_SLUGS), {"name": "bot", "scopes": ["read"]})
         key = APIKey.objects.get(name="bot")
         [secret] = [
             word
@@ -77,7 +77,7 @@ class DeskTest(Cast):
         self.assertNotIn(secret, self.page("project-keys"))
         door = {"path": "/api/v1/key", "headers": {"Authorization": f"Bearer {secret}"}}
         self.assertEqual(self.client.get(**door).status_code, 200)
-        self.client.post(reverse("project-revoke-key", args=WHERE), {"prefix": key.prefix})
+        self.client.post(reverse("project-revoke-key", args=PROJECT_SLUGS), {"prefix": key.prefix})
         self.assertEqual(self.client.get(**door).status_code, 401)
         self.assertIn("revoked", self.page("project-keys"))
 
@@ -115,10 +115,10 @@ class DeskTest(Cast):
         self.assertNotIn("7,654", page)
         self.assertIn(
             'aria-current="true">14 days',
-            self.client.get(reverse("project-costs", args=WHERE), {"days": "14"}).content.decode(),
+            self.client.get(reverse("project-costs", args=PROJECT_SLUGS), {"days": "14"}).content.decode(),
         )
 
     def test_who_is_no_owner_finds_no_way_in(self) -> None:
         self.client.force_login(self.bob)
-        self.assertNotIn("settings/", self.client.get(reverse("project", args=WHERE)).content.decode())
-        self.assertEqual(self.client.get(reverse("project-settings", args=WHERE)).status_code, 403)
+        self.assertNotIn("settings/", self.client.get(reverse("project", args=PROJECT_SLUGS)).content.decode())
+        self.assertEqual(self.client.get(reverse("project-settings", args=PROJECT_SLUGS)).status_code, 403)

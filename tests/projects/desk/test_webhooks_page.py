@@ -13,8 +13,8 @@ from projects.models import Delivery, Webhook
 from projects.webhooks.delivering import deliver_due
 from tests.support.cast import NOON, Cast, without_models
 
-PLACE = ["acme", "apollo"]
-PAGE, CHANGE = reverse("project-webhooks", args=PLACE), reverse("project-webhook", args=PLACE)
+PROJECT_SLUGS = ["acme", "apollo"]
+PAGE, CHANGE = reverse("project-webhooks", args=PROJECT_SLUGS), reverse("project-webhook", args=PROJECT_SLUGS)
 
 
 @without_models
@@ -70,7 +70,7 @@ class WebhooksPageTest(Cast):
             services.record(
                 self.apollo.bank, chat_key=chat.key, author=user.username, question=question, answer="Yes.", now=NOON
             )
-        address = reverse("project-export", args=PLACE)
+        address = reverse("project-export", args=PROJECT_SLUGS)
         answer = self.client.post(address)
         self.assertIn("acme-apollo.jsonl", answer["Content-Disposition"])
         text = b"".join(cast("Iterable[bytes]", answer.streaming_content)).decode()

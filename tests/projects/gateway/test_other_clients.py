@@ -16,7 +16,7 @@ from tests.support.gateway_site import PROJECTS, Gateway
 __all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
-OURS = PROJECTS[0]
+OUR_PROJECT = PROJECTS[0]
 QUESTION = "What was decided?"
 
 
@@ -75,8 +75,8 @@ CLIENTS: dict[str, tuple[Callable[[Gateway, str, str], str], str]] = {
 def decided(site_of_module: Gateway) -> None:
     """A decision recorded in one chat by each client, already summarised."""
     for client, (say, what) in CLIENTS.items():
-        assert say(site_of_module, OURS, f"We decided for {what}.").startswith("You said: We decided"), client
-    site_of_module.summarise(OURS)
+        assert say(site_of_module, OUR_PROJECT, f"We decided for {what}.").startswith("You said: We decided"), client
+    site_of_module.summarise(OUR_PROJECT)
 
 
 @pytest.mark.usefixtures("decided")
@@ -88,8 +88,8 @@ def test_a_second_chat_is_told_what_the_first_decided_and_no_other_project_or_te
     for project in PROJECTS:
         assert say(served, project, QUESTION) == f"You said: {QUESTION}"
         sent = served.upstream.seen[-1].raw.decode()
-        assert all((codeword in sent) is (project == OURS) for _, codeword in CLIENTS.values()), project
-        assert what not in json.dumps([turn["question"] for turn in served.turns(project)]) or project == OURS
+        assert all((codeword in sent) is (project == OUR_PROJECT) for _, codeword in CLIENTS.values()), project
+        assert what not in json.dumps([turn["question"] for turn in served.turns(project)]) or project == OUR_PROJECT
 
 
 def test_tools_of_langchain_are_called_and_answered_in_one_turn(served: Gateway) -> None:
@@ -99,7 +99,7 @@ def test_tools_of_langchain_are_called_and_answered_in_one_turn(served: Gateway)
         """How the weather is."""
         return f"Sunny in {city}."
 
-    model = langchain(served, OURS).bind_tools([weather])
+    model = langchain(served, OUR_PROJECT).bind_tools([weather])
     messages: list[Any] = [HumanMessage("How is the weather in Paris?")]
     messages.append(model.invoke(messages))
     [call] = messages[1].tool_calls
@@ -112,7 +112,7 @@ def test_tools_of_langchain_are_called_and_answered_in_one_turn(served: Gateway)
 
 
 def test_a_conversation_that_llm_goes_on_with_is_one_chat(served: Gateway) -> None:
-    by_llm(served, OURS, "The first thing of a conversation.")
-    by_llm(served, OURS, "The second thing of a conversation.", "--continue")
+    by_llm(served, OUR_PROJECT, "The first thing of a conversation.")
+    by_llm(served, OUR_PROJECT, "The second thing of a conversation.", "--continue")
     first, second = served.turns()[-2:]
     assert (first["chat"], second["question"]) == (second["chat"], "The second thing of a conversation.")

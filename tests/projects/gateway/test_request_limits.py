@@ -18,7 +18,7 @@ from tests.support.gateway_site import Gateway, gateway
 from tests.support.upstream import wait_until
 
 CHAT = "/v1/chat/completions"
-SMALL = {"model": "small", "messages": [{"role": "user", "content": "Hello there"}]}
+SMALL_BODY = {"model": "small", "messages": [{"role": "user", "content": "Hello there"}]}
 #: Addresses that took bodies of any length without a key.
 OPEN_ADDRESSES = ["/v1/chat/completions", "/v1/messages", "/mcp", "/api/v1/outputs", "/login/", "/nowhere"]
 
@@ -101,27 +101,27 @@ def test_only_the_page_that_takes_a_file_reads_a_long_body_and_few_at_once(limit
 
 def test_a_key_has_a_share_of_bytes_and_of_requests_at_once(limited: Gateway) -> None:
     zeus = {"Authorization": f"Bearer {limited.key('globex/zeus')}"}
-    long = {**SMALL, "messages": [{"role": "user", "content": "a " * 1_000_000}]}
+    long = {**SMALL_BODY, "messages": [{"role": "user", "content": "a " * 1_000_000}]}
     assert [limited.post(CHAT, long, **zeus)[0] for _ in range(3)] == [200, 200, 429]
-    assert limited.post(CHAT, SMALL)[0] == 200  # another key
+    assert limited.post(CHAT, SMALL_BODY)[0] == 200  # another key
     limited.upstream.delay = 3.0
     try:
         with ThreadPoolExecutor(6) as threads:
-            statuses = list(threads.map(lambda _: limited.post(CHAT, {**SMALL, "stream": True})[0], range(6)))
+            statuses = list(threads.map(lambda _: limited.post(CHAT, {**SMALL_BODY, "stream": True})[0], range(6)))
     finally:
         limited.upstream.delay = 0.0
     assert statuses.count(200) in (1, 2)  # the request before it may still be ending
     assert statuses.count(200) + statuses.count(429) == 6
-    wait_until(lambda: limited.post(CHAT, SMALL)[0] == 200, "free again")
+    wait_until(lambda: limited.post(CHAT, SMALL_BODY)[0] == 200, "free again")
 
 
 def test_very_many_messages_are_refused(limited: Gateway) -> None:
     hermes = {"Authorization": f"Bearer {limited.key('acme/hermes')}"}
     messages = [{"role": "user", "content": "a"}] * 10_001
-    status, _, raw = limited.post(CHAT, {**SMALL, "messages": messages}, **hermes)
+    status, _, raw = limited.post(CHAT, {**SMALL_BODY, "messages": messages}, **hermes)
     assert (status, "at most 10,000" in json.loads(raw)["error"]["message"]) == (413, True)
     parts = [{"role": "user", "content": [{"type": "text", "text": "a"}] * 10_001}]
-    assert limited.post("/v1/messages", {**SMALL, "max_tokens": 9, "messages": parts}, **hermes)[0] == 413
+    assert limited.post("/v1/messages", {**SMALL_BODY, "max_tokens": 9, "messages": parts}, **hermes)[0] == 413
 
 
 def processor_ticks(site: Gateway) -> int:
@@ -137,12 +137,12 @@ def processor_ticks(site: Gateway) -> int:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 def test_a_message_costs_as_much_time_as_it_is_long(tmp_path: Path) -> None:
     with gateway(tmp_path) as site:
-        site.post(CHAT, {**SMALL, "messages": [{"role": "user", "content": "We decided on PostgreSQL 16."}]})
+        site.post(CHAT, {**SMALL_BODY, "messages": [{"role": "user", "content": "We decided on PostgreSQL 16."}]})
         site.summarise()
         ticks = []
         for words in (50_000, 50_000, 500_000):  # the first one also loads what the others need
             before = processor_ticks(site)
-            long = {**SMALL, "messages": [{"role": "user", "content": "PostgreSQL decided ledger word " * words}]}
+            long = {**SMALL_BODY, "messages": [{"role": "user", "content": "PostgreSQL decided ledger word " * words}]}
             assert site.post(CHAT, long)[0] == 200
             ticks.append(processor_ticks(site) - before)
         _, short, ten_times_as_long = ticks

@@ -17,7 +17,7 @@ from tests.support.upstream import wait_until
 __all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
-ASKED: dict[str, Any] = {"model": "small", "stream": True, "messages": [{"role": "user", "content": "Tell me of it."}]}
+BODY: dict[str, Any] = {"model": "small", "stream": True, "messages": [{"role": "user", "content": "Tell me of it."}]}
 
 
 def client(served: Gateway) -> OpenAI:
@@ -40,7 +40,7 @@ def last_turn(served: Gateway, question: str) -> dict[str, Any]:
 
 def test_a_stream_is_not_buffered(served: Gateway) -> None:
     calls, served.upstream.pace = len(served.calls()), 3600
-    with closing(began(served, ASKED)) as waiting:
+    with closing(began(served, BODY)) as waiting:
         seen = b""
         while b'"content": ""' not in seen:  # the first event, an hour before the second
             seen += waiting.recv(65536)
@@ -55,7 +55,7 @@ def test_a_client_that_goes_away_cancels_the_upstream_and_its_cost_is_estimated(
     question = f"Gone {'after' if first_token else 'before'} the first token."
     calls, gone = len(served.calls()), served.upstream.gone
     served.upstream.pace, served.upstream.delay = 3600, 0 if first_token else 3600
-    body = {**ASKED, "messages": [{"role": "user", "content": question}]}
+    body = {**BODY, "messages": [{"role": "user", "content": question}]}
     with closing(began(served, body)) as waiting:
         if first_token:
             waiting.recv(10)
@@ -69,11 +69,11 @@ def test_a_client_that_goes_away_cancels_the_upstream_and_its_cost_is_estimated(
 
 
 def test_a_stream_without_figures_is_estimated_and_no_chunk_is_added(served: Gateway) -> None:
-    stream = client(served).chat.completions.create(**ASKED)
+    stream = client(served).chat.completions.create(**BODY)
     chunks = list(stream)
     assert all(chunk.usage is None for chunk in chunks)
     assert served.calls()[-1]["prompt_tokens"] > 0 and served.calls()[-1]["completion_tokens"] > 0
-    *_, last = client(served).chat.completions.create(**ASKED, stream_options={"include_usage": True})
+    *_, last = client(served).chat.completions.create(**BODY, stream_options={"include_usage": True})
     assert last.usage.total_tokens
     assert served.calls()[-1]["prompt_tokens"] == last.usage.prompt_tokens
 
@@ -104,16 +104,16 @@ def test_an_upstream_that_is_not_there_is_a_bad_gateway(served: Gateway) -> None
         " SELECT id, 'openai', 'http://127.0.0.1:9/v1', '', 'small' FROM projects_project WHERE slug = 'zeus'"
     )
     key = f"Bearer {served.key('globex/zeus')}"
-    status, _, raw = served.post("/v1/chat/completions", {**ASKED, "stream": False}, Authorization=key)
+    status, _, raw = served.post("/v1/chat/completions", {**BODY, "stream": False}, Authorization=key)
     assert (status, json.loads(raw)["error"]["message"]) == (502, "The upstream is unreachable.")
-    status, _, raw = served.post("/v1/chat/completions", {**ASKED, "model": "large"}, Authorization=key)
+    status, _, raw = served.post("/v1/chat/completions", {**BODY, "model": "large"}, Authorization=key)
     assert (status, "may not use" in json.loads(raw)["error"]["message"]) == (404, True)
 
 
 def test_a_server_that_is_asked_to_stop_lets_streams_end(tmp_path: Path) -> None:
     with gateway(tmp_path) as served:  # a separate gateway: the shared one must stay up for other tests
         served.upstream.pace = 0.2
-        with closing(began(served, ASKED)) as waiting:
+        with closing(began(served, BODY)) as waiting:
             seen = waiting.recv(65536)
             served.stop()
             while more := waiting.recv(65536):

@@ -18,13 +18,13 @@ from tests.support.upstream_events import ModelAnswer
 __all__ = ["served", "site_of_module"]
 
 SECRETS = ("Tannenzapfen", "hunter2go", "DE89", "3704", "0044", "sk-upstream", "sk-ant-upstream")
-WORDS = "Tannenzapfen: the password is hunter2go, pay DE89 3704 0044 0532 0130 00"
-ECHO = f"Bad request with key sk-upstream sk-ant-upstream: maximum context length is 8192 tokens. Input: {WORDS}"
+MESSAGE = "Tannenzapfen: the password is hunter2go, pay DE89 3704 0044 0532 0130 00"
+ECHO = f"Bad request with key sk-upstream sk-ant-upstream: maximum context length is 8192 tokens. Input: {MESSAGE}"
 DOORS: dict[str, dict[str, Any]] = {
-    "/v1/chat/completions": {"model": "small", "messages": [{"role": "user", "content": WORDS}]},
-    "/v1/responses": {"model": "small", "input": WORDS},
-    "/v1/messages": {"model": "small", "max_tokens": 9, "messages": [{"role": "user", "content": WORDS}]},
-    "/v1/embeddings": {"model": "small", "input": [WORDS]},
+    "/v1/chat/completions": {"model": "small", "messages": [{"role": "user", "content": MESSAGE}]},
+    "/v1/responses": {"model": "small", "input": MESSAGE},
+    "/v1/messages": {"model": "small", "max_tokens": 9, "messages": [{"role": "user", "content": MESSAGE}]},
+    "/v1/embeddings": {"model": "small", "input": [MESSAGE]},
 }
 
 

@@ -19,7 +19,7 @@ from projects.models.encryption import decrypt, encrypt
 from projects.web.polling import with_heartbeat
 from tests.projects.admin.test_admin import AdminCase
 
-KEY, OTHER, OPENAI = "sk-of-apollo", "y" * 60, "openai"
+UPSTREAM_KEY, OTHER_KEY, OPENAI = "sk-of-apollo", "y" * 60, "openai"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=200))
@@ -30,10 +30,10 @@ def test_what_is_sealed_is_read_again_and_stands_nowhere(secret: str) -> None:
 
 
 def test_a_new_secret_key_reads_what_the_old_one_sealed_while_it_is_named() -> None:
-    with override_settings(SECRET_KEY=OTHER):
-        sealed = encrypt(KEY)
-    with override_settings(SECRET_KEY_FALLBACKS=[OTHER]):
-        assert decrypt(sealed) == KEY
+    with override_settings(SECRET_KEY=OTHER_KEY):
+        sealed = encrypt(UPSTREAM_KEY)
+    with override_settings(SECRET_KEY_FALLBACKS=[OTHER_KEY]):
+        assert decrypt(sealed) == UPSTREAM_KEY
     with pytest.raises(InvalidInput, match="Enter it again"):
         decrypt(sealed)
 
@@ -73,22 +73,22 @@ class UpstreamAdminTest(AdminCase):
         return self.client.post(url, {**given, **fields})
 
     def add(self) -> Upstream:
-        self.send(reverse("admin:projects_upstream_add"), new_key=KEY, allowed="small\n\n large ")
+        self.send(reverse("admin:projects_upstream_add"), new_key=UPSTREAM_KEY, allowed="small\n\n large ")
         return Upstream.objects.get()
 
     def test_the_key_goes_in_sealed_and_never_comes_out(self) -> None:
         upstream = self.add()
-        self.assertEqual(upstream.api_key, KEY)
-        self.assertNotIn(KEY, str(Upstream.objects.values()))
+        self.assertEqual(upstream.api_key, UPSTREAM_KEY)
+        self.assertNotIn(UPSTREAM_KEY, str(Upstream.objects.values()))
         for url in (self.change_url(upstream), self.list_url(Upstream)):
-            self.assertNotContains(self.client.get(url), KEY)
+            self.assertNotContains(self.client.get(url), UPSTREAM_KEY)
             self.assertNotContains(self.client.get(url), upstream.sealed_key)
 
     def test_it_is_where_requests_go_with_the_models_that_may_be_asked(self) -> None:
         self.add()
         target = target_of(self.apollo, OPENAI)
         self.assertEqual(target.url("chat/completions"), "https://apollo.example/v1/chat/completions")
-        self.assertEqual(target.headers, {"authorization": f"Bearer {KEY}"})
+        self.assertEqual(target.headers, {"authorization": f"Bearer {UPSTREAM_KEY}"})
         target.require_model("large")
         with self.assertRaisesMessage(Refusal, "may not use “huge”"):
             target.require_model("huge")
@@ -97,7 +97,7 @@ class UpstreamAdminTest(AdminCase):
         upstream = self.add()
         self.send(self.change_url(upstream), base_url="https://other.example/v1")
         upstream.refresh_from_db()
-        self.assertEqual((upstream.base_url, upstream.api_key), ("https://other.example/v1", KEY))
+        self.assertEqual((upstream.base_url, upstream.api_key), ("https://other.example/v1", UPSTREAM_KEY))
 
     def test_what_is_no_address_is_refused_with_an_example(self) -> None:
         for address in ("apollo.example", "ftp://apollo.example", "https://", "https://a.example/v1?key=1"):
@@ -116,6 +116,6 @@ class UpstreamAdminTest(AdminCase):
 
     def test_a_key_that_cannot_be_read_any_more_is_refused_in_one_line(self) -> None:
         self.add()
-        with override_settings(SECRET_KEY=OTHER), self.assertRaisesMessage(Refusal, "Enter it again") as refused:
+        with override_settings(SECRET_KEY=OTHER_KEY), self.assertRaisesMessage(Refusal, "Enter it again") as refused:
             target_of(self.apollo, OPENAI)
         self.assertEqual(refused.exception.status, 503)

@@ -20,7 +20,7 @@ from tests.projects.importing.test_import_exports import PRICED
 from tests.support.cast import Cast, without_models
 from tests.support.commands import run
 
-WHERE = ["acme", "apollo"]
+PROJECT_SLUGS = ["acme", "apollo"]
 
 
 @without_models
@@ -31,14 +31,14 @@ class ImportPagesTest(Cast):
 
     def upload(self, content: bytes, name: str = "export.json", **fields: Any) -> Any:
         file = SimpleUploadedFile(name, content)
-        return self.client.post(reverse("project-import", args=WHERE), {"file": file, **fields})
+        return self.client.post(reverse("project-import", args=PROJECT_SLUGS), {"file": file, **fields})
 
     def read(self, name: str = "chatgpt") -> ImportRun:
         self.assertEqual(self.upload(fixture(name)).status_code, 302)
         return ImportRun.objects.latest("pk")
 
     def address(self, row: ImportRun) -> str:
-        return reverse("project-import-run", args=[*WHERE, row.pk])
+        return reverse("project-import-run", args=[*PROJECT_SLUGS, row.pk])
 
     def page(self, row: ImportRun) -> str:
         return str(self.client.get(self.address(row)).content.decode())
@@ -48,7 +48,7 @@ class ImportPagesTest(Cast):
 
     def test_only_owners_and_admins_open_the_pages_and_only_of_their_project(self) -> None:
         row = self.read()
-        for address in (reverse("project-import", args=WHERE), self.address(row)):
+        for address in (reverse("project-import", args=PROJECT_SLUGS), self.address(row)):
             for user, status in ((self.bob, 403), (self.vera, 403), (self.charlie, 404), (self.root, 200)):
                 self.client.force_login(user)
                 self.assertEqual(self.client.get(address).status_code, status)
@@ -99,8 +99,8 @@ class ImportPagesTest(Cast):
         self.start(row, **{"person-0": "alice"})
         runs.work()
         chat = Chat.objects.get(title="Database choice")
-        self.assertIn(reverse("chat", args=[*WHERE, chat.key]), self.page(row))
-        self.assertEqual(self.client.get(reverse("chat", args=[*WHERE, chat.key])).status_code, 200)
+        self.assertIn(reverse("chat", args=[*PROJECT_SLUGS, chat.key]), self.page(row))
+        self.assertEqual(self.client.get(reverse("chat", args=[*PROJECT_SLUGS, chat.key])).status_code, 200)
 
     def test_an_interrupted_import_goes_on_where_it_was(self) -> None:
         row = self.read()

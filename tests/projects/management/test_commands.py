@@ -20,7 +20,7 @@ from tests.support.long_chats import turns
 from tests.support.openai_server import OpenAIServer
 from tests.support.requirements import in_ci
 
-OURS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
+OUR_COMMANDS = sorted(name for name, app in get_commands().items() if app in ("projects", "memorybank"))
 ERASE = ["forget_memory", "--chat", "c1"]
 LATER = "2026-03-02T13:00:00Z"
 
@@ -464,8 +464,8 @@ class TestInTheShell:
     def test_every_command_documents_itself_in_its_help(self) -> None:
         from django.core.management import load_command_class
 
-        assert OURS, "no commands found"
-        for name in OURS:
+        assert OUR_COMMANDS, "no commands found"
+        for name in OUR_COMMANDS:
             parser = load_command_class("projects", name).create_parser("manage.py", name)
             text = parser.format_help()
             assert len(parser.description or "") > 40, name

@@ -17,7 +17,7 @@ from tests.support.gateway_site import PROJECTS, Gateway
 __all__ = ["served", "site_of_module"]
 pytestmark = pytest.mark.own_servers
 
-OURS, *STRANGERS = PROJECTS
+OUR_PROJECT, *STRANGERS = PROJECTS
 DECISION = "We decided on 4 March 2026 that the launch is on 17 May 2026 in Grimsvale."
 QUESTION = "When and where is the launch?"
 
@@ -46,16 +46,16 @@ async def everything(served: Gateway, key: str, mode: str = "auto") -> str:
 
 
 async def told(served: Gateway, tool: str, arguments: dict[str, Any]) -> Any:
-    async with connected(served, served.keys[OURS]) as memory:
+    async with connected(served, served.keys[OUR_PROJECT]) as memory:
         return await memory.call_tool(tool, arguments)
 
 
 def test_what_one_client_remembers_is_told_to_the_next_one_and_to_no_other_project(served: Gateway) -> None:
     noted = asyncio.run(told(served, "remember", {"text": DECISION}))
     assert not noted.is_error
-    served.summarise(OURS)
+    served.summarise(OUR_PROJECT)
     for mode in ("auto", "legacy"):  # by discovery, and by the handshake of older clients
-        assert asyncio.run(everything(served, served.keys[OURS], mode)).count("Grimsvale") >= 4
+        assert asyncio.run(everything(served, served.keys[OUR_PROJECT], mode)).count("Grimsvale") >= 4
         for stranger in STRANGERS:
             assert "Grimsvale" not in asyncio.run(everything(served, served.keys[stranger], mode))
 
@@ -78,7 +78,7 @@ def test_a_refusal_reaches_who_uses_the_client(served: Gateway) -> None:
 def test_the_page_s_example_does_what_it_says(served: Gateway, capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs/mcp.md").read_text(encoding="utf-8")
     [example] = re.findall(r"```python\n(.*?)```", page, re.S)
-    example = example.replace("mb_…", served.keys[OURS]).replace("https://memory.example.com", served.address)
+    example = example.replace("mb_…", served.keys[OUR_PROJECT]).replace("https://memory.example.com", served.address)
     code = compile(example, "docs/mcp.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
     async def run() -> None:

@@ -11,7 +11,7 @@ from tests.support.cast import NOON
 
 from .test_memory_pages import FERRY, MemoryPageCase
 
-TOLD = NOON + timedelta(hours=1)
+RENDERED_AT = NOON + timedelta(hours=1)
 LATER = NOON + timedelta(days=1)
 #: As the block has it, beside its date.
 CRANE = "The zanzibar crane is orange since Friday 6 March."
@@ -31,21 +31,21 @@ class PastTest(MemoryPageCase):
 
     def test_it_says_what_the_block_said_and_what_changed_until_another_moment(self) -> None:
         self.hide()
-        self.assertContains(self.then(self.alice, at=TOLD), CRANE)
+        self.assertContains(self.then(self.alice, at=RENDERED_AT), CRANE)
         self.assertNotContains(self.then(self.alice, at=LATER), CRANE)
-        page = self.then(self.alice, at=TOLD, to=LATER)
+        page = self.then(self.alice, at=RENDERED_AT, to=LATER)
         self.assertContains(page, f"<del><b>bob</b> {CRANE}</del>")
         self.assertNotContains(page, FERRY)
         self.assertContains(self.then(self.alice, at=LATER, to=LATER), "There is no difference.")
 
     def test_what_was_hidden_or_put_right_since_is_for_who_decides(self) -> None:
         self.hide()
-        for moments in ({"at": TOLD}, {"change": LATER}, {"at": TOLD, "to": LATER}):
+        for moments in ({"at": RENDERED_AT}, {"change": LATER}, {"at": RENDERED_AT, "to": LATER}):
             self.assertNotContains(self.then(self.bob, **moments), CRANE)
             self.assertContains(self.then(self.alice, **moments), CRANE)
         ferry = self.apollo.bank.facts.get(text=FERRY)
         services.edit(self.apollo.bank, fact_ids=[ferry.pk], text="It sails.", actor="alice", now=LATER)
-        self.assertNotContains(self.then(self.bob, at=TOLD), FERRY)
+        self.assertNotContains(self.then(self.bob, at=RENDERED_AT), FERRY)
         page = self.then(self.alice, change=LATER)
         self.assertContains(page, f"<del><b>bob</b> {FERRY}</del>")
         self.assertContains(page, "<ins><b>alice, correcting bob</b> It sails.</ins>")
@@ -61,10 +61,10 @@ class PastTest(MemoryPageCase):
     def test_what_is_not_kept_and_when_memory_was_off_is_said(self) -> None:
         self.assertContains(self.then(self.alice, at=NOON - timedelta(days=1)), "has been deleted")
         services.disable(self.apollo.bank, actor="alice", now=LATER)
-        self.assertNotContains(self.then(self.alice, at=TOLD), "Memory was off then")
+        self.assertNotContains(self.then(self.alice, at=RENDERED_AT), "Memory was off then")
         self.assertContains(self.then(self.alice, at=LATER), "Memory was off then")
         services.forget(self.apollo.bank, chat="c0", actor="alice", now=LATER)
-        page = self.then(self.alice, at=TOLD)
+        page = self.then(self.alice, at=RENDERED_AT)
         self.assertContains(page, "some may be missing")
         self.assertNotContains(page, "zanzibar")
         self.assertContains(page, FERRY)

@@ -18,7 +18,7 @@ from projects.models import Membership, Project, Role, Tenant
 from tests.projects.admin.test_admin import FACT, AdminCase
 from tests.support.cast import NOON
 
-OURS = (Tenant, Membership, Project, Bank, Entry, Fact, Chat, LLMCall, Event)
+ADMIN_MODELS = (Tenant, Membership, Project, Bank, Entry, Fact, Chat, LLMCall, Event)
 #: Every eighth odd value goes to one page with one name. With nine pages, all values reach each page and each name.
 STRIDE = 8
 
@@ -62,7 +62,7 @@ class LookupTest(AdminCase):
                     self.assertEqual(self.client.get(self.list_url(model), {lookup: value}).status_code, 400)
 
     def test_the_filters_themselves_work(self) -> None:
-        for model in OURS:
+        for model in ADMIN_MODELS:
             page = self.client.get(self.list_url(model))
             links = set(re.findall(r'href="\?([^"]*=[^"]*)"', page.content.decode()))
             for link in links:
@@ -106,13 +106,13 @@ class LookupTest(AdminCase):
             "_popup",
         )
         odd = ("\x00", "[", "9" * 30, "-1", "²", "%", "' OR 1=1 --", "\ud7ff", "1.2.3.4.5", "-0", "é" * 300)
-        for number, (name, model) in enumerate(product(names, OURS)):
+        for number, (name, model) in enumerate(product(names, ADMIN_MODELS)):
             for value in odd[number % STRIDE :: STRIDE]:
                 answer = self.client.get(self.list_url(model), {name: value})
                 self.assertIn(answer.status_code, (200, 302, 400, 404), (model.__name__, name, value))
 
     def test_garbage_in_an_address_is_no_fault_of_the_server(self) -> None:
-        for model, value in product(OURS, ("0", "9" * 30, "-1", "x", "_00", "'", "²")):
+        for model, value in product(ADMIN_MODELS, ("0", "9" * 30, "-1", "x", "_00", "'", "²")):
             url = self.list_url(model) + f"{value}/change/"
             self.assertIn(self.client.get(url).status_code, (302, 403, 404), url)
 
@@ -232,7 +232,7 @@ class NumbersTest(AdminCase):
         self.switch_on(self.apollo)
         self.remember(self.apollo, "bob", FACT)
         self.client.force_login(self.alice)
-        for model in OURS:
+        for model in ADMIN_MODELS:
             page = self.client.get(self.list_url(model)).content.decode()
             links = re.findall(rf'href="({self.list_url(model)}[^"?]+/change/)[?"]', page)
             for link in links:

@@ -16,7 +16,7 @@ from projects.models import Conversation
 from projects.web.converters import ChatKey
 from tests.support.cast import NOON, Cast, without_models
 
-ODD = (
+ODD_KEYS = (
     "chat.1", "ticket 17", "дом", "a:b", "a/b", ".", "..", "%2F", "🙂", "?x=1", "#x", "~dGlja2V0", " x ", "a\nb",
     "\x1b[31m", "messages", "private", "-", "'\"<script>", "\\", "\U0001f468" * 200,
 )  # fmt: skip
@@ -30,7 +30,7 @@ class OddKeys(Cast):
     def setUpTestData(cls) -> None:
         super().setUpTestData()
         cls.chats = []
-        for key in ODD:
+        for key in ODD_KEYS:
             services.record(cls.apollo.bank, chat_key=key, author="bob", question=f"Hello {len(key)}", now=NOON)
             cls.chats.append(Chat.objects.get(bank=cls.apollo.bank, key=key))
             Conversation.objects.create(chat=cls.chats[-1], owner=cls.bob)

@@ -16,8 +16,8 @@ from projects.models import Conversation, Project
 from tests.projects.admin.test_admin import AdminCase
 from tests.support.cast import NOON, without_models
 
-PARTS = ("memory", "memory-timeline", "memory-past", "memory-facts", "memory-review", "memory-activity")
-LIMIT = 20
+MEMORY_PAGES = ("memory", "memory-timeline", "memory-past", "memory-facts", "memory-review", "memory-activity")
+MAX_QUERIES = 20
 
 
 @without_models
@@ -107,11 +107,11 @@ class ConstantTest(AdminCase):
                 self.assertLessEqual(count, most)
 
     def memory(self) -> list[str]:
-        return [reverse(name, args=["acme", "apollo"]) for name in PARTS]
+        return [reverse(name, args=["acme", "apollo"]) for name in MEMORY_PAGES]
 
     def test_every_part_of_the_memory_page(self) -> None:
         asked = [*self.memory(), *(f"{url}?{query}" for url, query in self.queries())]
-        self.assert_constant(self.alice, asked, LIMIT)
+        self.assert_constant(self.alice, asked, MAX_QUERIES)
 
     def queries(self) -> list[tuple[str, Any]]:
         facts, then = (reverse(name, args=["acme", "apollo"]) for name in ("memory-facts", "memory-past"))
@@ -126,9 +126,9 @@ class ConstantTest(AdminCase):
     def test_every_part_for_a_member(self) -> None:
         urls = [url for url in self.memory() if not url.endswith("review")]
         project = reverse("project", args=["acme", "apollo"])
-        self.assert_constant(self.bob, [*urls, reverse("home"), project, f"{project}?q=crate"], LIMIT)
+        self.assert_constant(self.bob, [*urls, reverse("home"), project, f"{project}?q=crate"], MAX_QUERIES)
 
     def test_every_list_of_the_admin(self) -> None:
         ours = [model for model in admin.site._registry if model._meta.app_label in ("projects", "memorybank")]
-        self.assert_constant(self.alice, [self.list_url(model) for model in ours], LIMIT)
+        self.assert_constant(self.alice, [self.list_url(model) for model in ours], MAX_QUERIES)
         self.assertGreater(Project.objects.count(), 50)
