@@ -15,7 +15,7 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, replace_at, token_count
+from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, append_at, token_count
 
 #: Thinking blocks are not compared: clients leave them out when they send a message back.
 _THINKING_TYPES = ("thinking", "redacted_thinking")
@@ -95,9 +95,7 @@ class AnthropicMessages(Protocol):
         return {**body, "system": append_text(body.get("system"), words)}
 
     def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
-        message = body["messages"][position]
-        added = {**message, "content": append_text(message.get("content"), words)}
-        return {**body, "messages": replace_at(body["messages"], position, added)}
+        return {**body, "messages": append_at(body["messages"], position, words)}
 
     @staticmethod
     def problem(status: int, message: str) -> JSONObject:

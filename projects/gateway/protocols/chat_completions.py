@@ -6,7 +6,6 @@ from typing import Any
 
 from projects.gateway.messages import (
     GatewayMessage,
-    append_text,
     assistant_message,
     lines_of,
     split_content,
@@ -15,7 +14,7 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, replace_at, token_count
+from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, append_at, token_count
 
 _SYSTEM_ROLES = ("system", "developer")
 
@@ -122,14 +121,11 @@ class ChatCompletions(Protocol):
         messages = body["messages"]
         for position, message in enumerate(messages):
             if message.get("role") in _SYSTEM_ROLES:
-                added = {**message, "content": append_text(message.get("content"), words)}
-                return {**body, "messages": replace_at(messages, position, added)}
+                return {**body, "messages": append_at(messages, position, words)}
         return {**body, "messages": [{"role": "system", "content": words}, *messages]}
 
     def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
-        message = body["messages"][position]
-        added = {**message, "content": append_text(message.get("content"), words)}
-        return {**body, "messages": replace_at(body["messages"], position, added)}
+        return {**body, "messages": append_at(body["messages"], position, words)}
 
 
 def _message(message: JSONObject, position: int, system_lines: frozenset[str]) -> GatewayMessage | None:

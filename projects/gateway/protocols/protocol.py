@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from projects.gateway.messages import GatewayMessage
+from projects.gateway.messages import GatewayMessage, append_text
 
 JSONObject = dict[str, Any]
 #: A longer value is a program's id and not the name of a person.
@@ -221,9 +221,11 @@ class Protocol(ABC):
         return b"data: " + json.dumps(self.problem(502, message)).encode() + b"\n\n"
 
 
-def replace_at(values: list[Any], position: int, value: Any) -> list[Any]:
-    """A copy of the list with another value at ``position``."""
-    return [*values[:position], value, *values[position + 1 :]]
+def append_at(messages: list[Any], position: int, words: str, kind: str = "text") -> list[Any]:
+    """A copy of the messages, with ``words`` appended to the content of the one at ``position``."""
+    message = messages[position]
+    added = {**message, "content": append_text(message.get("content"), words, kind)}
+    return [*messages[:position], added, *messages[position + 1 :]]
 
 
 def named_files(value: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from projects.gateway.messages import (
     user_message,
 )
 
-from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, replace_at, token_count
+from .protocol import AnswerReader, Endpoint, JSONObject, Protocol, append_at, token_count
 
 _TEXT_TYPES = ("input_text", "output_text", "text", "refusal")
 _END_EVENTS = ("response.completed", "response.incomplete", "response.failed", "error")
@@ -115,9 +115,7 @@ class Responses(Protocol):
     def with_notes(self, body: JSONObject, position: int, words: str) -> JSONObject:
         if isinstance(body["input"], str):
             return {**body, "input": append_text(body["input"], words)}
-        item = body["input"][position]
-        added = {**item, "content": append_text(item.get("content"), words, "input_text")}
-        return {**body, "input": replace_at(body["input"], position, added)}
+        return {**body, "input": append_at(body["input"], position, words, "input_text")}
 
     def conversation(self, body: JSONObject) -> str:
         value = body.get("conversation")
