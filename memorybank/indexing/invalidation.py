@@ -5,9 +5,10 @@ from datetime import datetime
 
 from django.db.models import F
 
+from memorybank import conf
+from memorybank.core.packing.exclusion import exclude
 from memorybank.models import Bank, BlockLineVersion, StoredBlock
 from memorybank.models.bank import LONG_DUE
-from memorybank.reading.stored_block import without
 
 
 def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None) -> None:
@@ -19,7 +20,8 @@ def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int
     newest = StoredBlock.objects.current(bank.pk)
     StoredBlock.objects.filter(bank=bank).delete()
     if newest:
-        rest = without(newest, bank.max_tokens, chats=chats, facts=facts)
+        encoding = conf.current().encoding
+        rest = exclude(newest.packed, bank.max_tokens, encoding=encoding, chats=chats, facts=facts)
         StoredBlock.objects.add(bank.pk, bank.version + 1, rest, newest.made_at)
         if now:
             BlockLineVersion.objects.note(bank, rest, now)

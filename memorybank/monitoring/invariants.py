@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import F, Q
 
 from memorybank import conf
+from memorybank.core.packing.exclusion import exclude
 from memorybank.language import tokens
 from memorybank.models import (
     AuditLog,
@@ -24,7 +25,6 @@ from memorybank.models import (
 )
 from memorybank.monitoring import audience
 from memorybank.reading import rendering
-from memorybank.reading.stored_block import without
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +150,12 @@ def _citations(bank: Bank) -> Iterator[Violation]:
 
 def _budget(bank: Bank) -> Iterator[Violation]:
     """I3: the new and the stored block (as prompts get it) fit the budget, counted with the real tokenizer."""
-    stored = StoredBlock.objects.current(bank.pk)
+    stored, encoding = StoredBlock.objects.current(bank.pk), conf.current().encoding
     blocks = {"fresh": rendering.render(bank).text}
     if stored:
-        blocks["stored"] = without(stored, bank.max_tokens).text
+        blocks["stored"] = exclude(stored.packed, bank.max_tokens, encoding=encoding).text
     for name, text in blocks.items():
-        size = tokens.count(text, conf.current().encoding)
+        size = tokens.count(text, encoding)
         if size > bank.max_tokens:
             yield Violation("I3", f"{name} block", f"{size} tokens, the budget is {bank.max_tokens}")
     if stored and (size := tokens.count(stored.text, stored.encoding)) != stored.tokens:
