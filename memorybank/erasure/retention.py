@@ -13,15 +13,7 @@ from memorybank.audit import log
 from memorybank.data_inventory import TABLES, Age
 from memorybank.erasure.cascade import remove_from_blocks
 from memorybank.indexing import block_writer
-from memorybank.models import (
-    Bank,
-    Checkpoint,
-    Compaction,
-    Entry,
-    Event,
-    Fact,
-    Output,
-)
+from memorybank.models import Bank, Checkpoint, Compaction, Entry, Event, Fact, Output
 
 #: How often a bank with a maximum age is checked.
 CHECK_INTERVAL = timedelta(days=1)

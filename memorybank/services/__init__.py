@@ -108,14 +108,7 @@ from memorybank.services.checkpoints import (
     may_compact,
     newest_checkpoint,
 )
-from memorybank.services.ledger import (
-    count_ratings,
-    ledgered_call,
-    rate_answer,
-    ratings_by,
-    ratings_of,
-    record_call,
-)
+from memorybank.services.ledger import count_ratings, ledgered_call, rate_answer, ratings_by, ratings_of, record_call
 from memorybank.services.memory import (
     entries_of,
     facts_of,

@@ -15,15 +15,7 @@ from .. import side_calls
 from ..messages import ParsedRequest, is_altered_answer
 from ..request_identity import CONVERSATION_FIELD, NAMED_CHAT, ChatId, Sender
 from . import matching
-from .matching import (
-    ConversationPath,
-    ConversationStep,
-    Match,
-    Recognition,
-    RecordedSteps,
-    Revision,
-    TurnState,
-)
+from .matching import ConversationPath, ConversationStep, Match, Recognition, RecordedSteps, Revision, TurnState
 
 #: Limits the steps that are loaded: a hash that more steps share does not identify a chat.
 MAX_CANDIDATES = 500

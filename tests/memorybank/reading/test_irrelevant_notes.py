@@ -8,13 +8,7 @@ from memorybank import services
 from memorybank.models import Bank
 from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.ranking import IndexedTurn
-from memorybank.reading.recall.relevance import (
-    CHANCE_SHARE,
-    FULL_SHARE_ABOVE_CHANCE,
-    Term,
-    covered_share,
-    relevance,
-)
+from memorybank.reading.recall.relevance import CHANCE_SHARE, FULL_SHARE_ABOVE_CHANCE, Term, covered_share, relevance
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
 from tests.support.factories import DAY, MONDAY, make_bank, run, say
 
