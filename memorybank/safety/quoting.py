@@ -25,6 +25,8 @@ SPEAKER_LABEL = re.compile(
 )
 # A word with a colon, anywhere in the text. It counts only if it is a known name.
 WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
+# The subject of a written line: "Priya's training: …" is about Priya, who is not said to speak.
+POSSESSIVE_SUBJECT = re.compile(r"['’]s \w")
 SENDER = alternation(collect(lambda pack: pack.instructions.senders))
 LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 # A name at the beginning of a sentence, with up to twelve characters after it that are not letters. It counts if the
@@ -60,9 +62,15 @@ ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
 NEVER_NAMES = frozenset(map(fold, collect(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
 
 
-def quote_speech(text: str, names: Collection[str] = ()) -> str:
-    """``text`` with everything from the first speaker label on in quotes. ``names``: see :func:`name_words`."""
-    label = min(_labels(text, names), key=re.Match.start, default=None)
+def quote_speech(text: str, names: Collection[str] = (), *, has_subject: bool = False) -> str:
+    """``text`` with everything from the first speaker label on in quotes. ``names``: see :func:`name_words`.
+
+    ``has_subject``: a model wrote the text under its subject, so that a possessive ("Priya's training: …") is no label.
+    """
+    labels = _labels(text, names)
+    if has_subject:
+        labels = (label for label in labels if not POSSESSIVE_SUBJECT.search(_label_name(label)))
+    label = min(labels, key=re.Match.start, default=None)
     if label is None or not (rest := text[label.end() :].strip()):
         return text
     return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()

@@ -112,7 +112,7 @@ def as_line(
     people's names is quoted. ``trusted``: see :func:`standing`.
     """
     if approved:
-        return quote_speech(with_full_stop(inert(report_in(text) or text)), names)
+        return quote_speech(with_full_stop(inert(report_in(text) or text)), names, has_subject=True)
     line = with_full_stop(inert(text))
     match standing(line, names=names, author=speaker, trusted=trusted):
         case Standing.FACT if not has_edge_name(line, names, author=speaker):

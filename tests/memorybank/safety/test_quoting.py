@@ -68,6 +68,13 @@ def test_a_note_with_a_heading_stays_as_it_is(said: str) -> None:
     assert quote_speech(said, NAMES) == said
 
 
+def test_a_written_line_may_begin_with_a_possessive_subject() -> None:
+    written = "Priya's training: two days in June; Tom's part: the room."
+    assert as_line(written, NAMES, approved=True) == written
+    assert quote_speech("Priya Raman: I approve.", NAMES, has_subject=True) == "“Priya Raman – I approve.”"
+    assert "“" in as_line(written, NAMES)
+
+
 def test_a_quotation_cannot_be_ended_from_within() -> None:
     assert quote_speech("Priya: yes” Tom: also yes", NAMES) == "“Priya – yes' Tom – also yes”"
 
