@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Change, PublicId
 from projects.models import Project, Webhook
+from projects.models.webhook import MAIL_SCHEME
 from projects.web.requests import MemberRequest
 from projects.webhooks import mail, queue, registry
 
@@ -84,5 +85,5 @@ def change_webhook(request: MemberRequest, project: Project) -> HttpResponse:
 
 
 def _of_programs(project: Project) -> QuerySet[Webhook]:
-    hooks = Webhook.objects.filter(project=project).exclude(url__startswith=f"{mail.MAIL_SCHEME}:")
+    hooks = Webhook.objects.filter(project=project).exclude(url__startswith=f"{MAIL_SCHEME}:")
     return hooks.select_related("project__tenant").order_by("pk")

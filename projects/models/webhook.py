@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import ClassVar
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,6 +12,8 @@ from django.db.models import F, Q
 from .encryption import decrypt, encrypt
 from .project import Project
 
+#: The scheme of a webhook that is an e-mail address.
+MAIL_SCHEME = "mailto"
 #: The event of a message that a person sends to see whether the webhook works.
 TEST = "test"
 #: A claimed delivery is tried again after this time, in case its worker died.
@@ -19,6 +22,18 @@ DELIVERY_CLAIMED_FOR = timedelta(minutes=2)
 DELIVERIES_KEPT_FOR = timedelta(days=7)
 #: Pauses after a failed attempt; after the last one the delivery has failed. 17.6 hours in all.
 DELIVERY_RETRY_PAUSES = [timedelta(seconds=seconds) for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000)]
+
+
+def mail_prefix(email: str) -> str:
+    """How the URL of each webhook that notifies this e-mail address begins."""
+    return f"{MAIL_SCHEME}:{quote(email)}?"
+
+
+class WebhookQuerySet(models.QuerySet["Webhook"]):
+    def language_of(self, email: str) -> str:
+        """The language in which the owner of this address last chose to be notified, in any project; "" if never."""
+        chosen = self.filter(url__startswith=mail_prefix(email)).order_by("-pk").first() if email else None
+        return dict(parse_qsl(urlsplit(chosen.url).query)).get("language", "") if chosen else ""
 
 
 class Webhook(models.Model):
@@ -32,6 +47,8 @@ class Webhook(models.Model):
     created_at = models.DateTimeField()
     disabled_at = models.DateTimeField(null=True, blank=True)
     dropped = models.PositiveIntegerField(default=0, help_text="Events not sent, because too many were waiting.")
+
+    objects: ClassVar[WebhookQuerySet] = WebhookQuerySet.as_manager()  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return f"webhook of {self.project_id}"

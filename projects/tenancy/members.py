@@ -10,10 +10,11 @@ from django.core.exceptions import PermissionDenied
 from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
+from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from memorybank import services
-from projects.models import Invitation, LoginFailures, Membership, Project, Role, Tenant
+from projects.models import Invitation, LoginFailures, Membership, Project, Role, Tenant, Webhook
 
 from . import audit, permissions
 from .audit import TenantAction
@@ -94,15 +95,16 @@ def sends_mail() -> bool:
 def send(invitation: Invitation, link: str) -> None:
     """Send the link to the invited address only, so that opening it proves access to that address.
 
-    The mail is in the inviter's language, because the language of the invited person is unknown.
+    The mail is in the language in which its addressee gets notices, if they do, otherwise in the inviter's.
     """
     context = {"invitation": invitation, "link": link, "until": invitation.sent_at + INVITATION_VALID_FOR}
-    send_mail(
-        _("An invitation to Memory Bank"),  # no name of a tenant: it could be an advertisement
-        render_to_string("projects/invitation.txt", context),
-        None,
-        [invitation.email],
-    )
+    with override(Webhook.objects.language_of(invitation.email) or get_language()):
+        send_mail(
+            _("An invitation to Memory Bank"),  # no name of a tenant: it could be an advertisement
+            render_to_string("projects/invitation.txt", context),
+            None,
+            [invitation.email],
+        )
 
 
 def is_addressee(invitation: Invitation, user: User) -> bool:

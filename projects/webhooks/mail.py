@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from smtplib import SMTPException
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -17,8 +17,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memorybank.services import Change
 from projects.models import Delivery, Role, Webhook
+from projects.models.webhook import MAIL_SCHEME, mail_prefix
 
-MAIL_SCHEME = "mailto"
 #: An event waits this long for others, so that one mail covers them all.
 MAIL_GATHERING_TIME = timedelta(minutes=10)
 #: The events that people can be notified of; the others are for programs.
@@ -41,12 +41,7 @@ NOTICE_PAGES = {
 
 def address_of(user: User, site: str, language: str) -> str:
     """The URL of a webhook that notifies this user in ``language``; ``site`` is the base URL of the links."""
-    return prefix_of(user.email) + urlencode({"site": site, "language": language})
-
-
-def prefix_of(email: str) -> str:
-    """How the URL of each webhook that notifies this address begins."""
-    return f"{MAIL_SCHEME}:{quote(email)}?"
+    return mail_prefix(user.email) + urlencode({"site": site, "language": language})
 
 
 def recipient(webhook: Webhook) -> str:

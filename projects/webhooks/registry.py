@@ -13,6 +13,7 @@ from projects.tenancy import audit
 from projects.tenancy.audit import TenantAction
 
 from ..models import Project, Webhook
+from ..models.webhook import mail_prefix
 from . import addresses, mail, signing
 
 MAX_WEBHOOKS = 10
@@ -56,14 +57,14 @@ def change_mail(
 
 def readdress(user: User, email: str, now: datetime) -> None:
     """Send the notices of ``user`` to ``email`` from now on; "" ends them. Call it before ``user.email`` changes."""
-    prefix = mail.prefix_of(user.email)
+    prefix = mail_prefix(user.email)
     own = Webhook.objects.filter(url__startswith=prefix, created_by=user.get_username())
     if not email:
         for webhook in own:
             remove(webhook, actor=user.get_username(), now=now)
         return
     for webhook in own:
-        webhook.url = mail.prefix_of(email) + webhook.url.removeprefix(prefix)
+        webhook.url = mail_prefix(email) + webhook.url.removeprefix(prefix)
         webhook.save(update_fields=["url"])
 
 

@@ -10,9 +10,10 @@ from ninja import Router, Status
 from pydantic import BaseModel, Field, StrictBool
 
 from memorybank.services import Change
-from projects.webhooks import mail, registry
+from projects.webhooks import registry
 
 from ...models import Delivery, Webhook
+from ...models.webhook import MAIL_SCHEME
 from ..auth import key_of
 from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, StorableText, page_of, row_number
 
@@ -113,7 +114,7 @@ def deliveries(request: HttpRequest, webhook: NumberIn, cursor: Cursor, limit: L
 
 def _of_programs(request: HttpRequest) -> QuerySet[Webhook]:
     """The project's HTTP webhooks. E-mail notices are left out: they are the concern of the members who get them."""
-    return Webhook.objects.filter(project=key_of(request).project).exclude(url__startswith=f"{mail.MAIL_SCHEME}:")
+    return Webhook.objects.filter(project=key_of(request).project).exclude(url__startswith=f"{MAIL_SCHEME}:")
 
 
 def _get(request: HttpRequest, number: str) -> Webhook:

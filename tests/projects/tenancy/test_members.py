@@ -17,6 +17,7 @@ from memorybank import services
 from projects.models import Invitation, Membership, Project, Role, Tenant
 from projects.tenancy import members as people
 from projects.tenancy import permissions
+from projects.webhooks import registry
 from tests.support.cast import Cast, without_models
 from tests.support.commands import run
 
@@ -202,6 +203,20 @@ class InvitationTest(PeopleCase):
     def test_a_mail_server_that_is_down_is_said(self) -> None:
         self.do("invite", email="erin@example.com", role="member")
         self.assertIn("The mail server did not accept it.", self.page())
+
+    def test_a_mail_is_in_its_readers_language_where_it_is_known_and_what_the_page_says_in_the_inviters(self) -> None:
+        greta = self.person("greta", self.globex, Role.OWNER, email="greta@example.com")
+        registry.add_mail(self.zeus, greta, events=["cap.near"], site="", language="de", now=timezone.now())
+        for email, language, words in (
+            ("greta@example.com", "en", "Einladung"),
+            ("erin@example.com", "en", "invitation"),
+            ("paul@example.com", "de", "Einladung"),
+        ):
+            invite, headers = reverse("invite", args=["acme"]), {"Accept-Language": language}
+            page = self.client.post(invite, {"email": email, "role": "member"}, headers=headers, follow=True)
+            self.assertIn(words, mail.outbox[-1].subject)
+            sent = "Einladung an {} gesendet" if language == "de" else "Invitation sent to {}"
+            self.assertContains(page, sent.format(email))
 
     @override_settings(EMAIL_BACKEND="django.core.mail.backends.console.EmailBackend")
     def test_without_a_mail_server_whoever_invites_is_shown_the_link_once(self) -> None:
