@@ -19,6 +19,8 @@ SQLITE = [
        INSERT INTO memorybank_search (memorybank_search, rowid, words)
        VALUES ('delete', old.output_id, old.words);
        INSERT INTO memorybank_search (rowid, words) VALUES (new.output_id, new.words); END""",
+    # Documents are there already when a database comes back from 0001.
+    "INSERT INTO memorybank_search (memorybank_search) VALUES ('rebuild')",
 ]
 SQLITE_BACK = [
     "DROP TRIGGER memorybank_search_insert",
