@@ -7,7 +7,7 @@ from memorybank import prompts
 from memorybank.core.memory_line import MemoryLine
 from memorybank.core.packing.greedy import Objective, fill
 from memorybank.core.packing.items import Item, L, line_of
-from memorybank.core.packing.layout import Sheet, worded
+from memorybank.core.packing.layout import Sheet
 from memorybank.language import tokens
 
 #: The sections of a block in their order, named for what they hold: pinned facts; digests and notes as they were
@@ -90,4 +90,5 @@ class Assembly(Generic[L]):
 
 def lines_of(assembly: Assembly[MemoryLine]) -> tuple[MemoryLine, ...]:
     """Every line of a block in its order."""
-    return tuple(line_of(item, name, text) for name, items in assembly.sections.items() for item, text in worded(items))
+    sections = assembly.sections.items()
+    return tuple(line_of(item, name, text) for name, own in sections for item, text in assembly.sheet.worded(own))

@@ -54,11 +54,14 @@ class Item(Generic[L]):
     concepts: tuple[str, ...] = ()
     #: Items with the same value share a paragraph.
     paragraph: tuple[object, ...] = field(init=False)
+    #: The sort key of its line, computed once, because each layout sorts.
+    order: tuple[object, ...] = field(init=False)
     _key: tuple[str, ...] = ()
     _near: str = ""
 
     def __post_init__(self) -> None:
         self.paragraph = (self.line.era, self.line.label)
+        self.order = self.line.order
 
     @property
     def key(self) -> tuple[str, ...]:

@@ -1,11 +1,13 @@
 """Chosen lines → text: one paragraph per chat or period, oldest first."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
-from memorybank.core.packing.items import Item, inert
+from memorybank.core.packing.items import Item, L, inert
 from memorybank.language import tokens
 from memorybank.language.terms import word_count
 from memorybank.safety.quoting import REPORTED, report_in
@@ -31,15 +33,33 @@ def ordered(items: Sequence[AnyItem]) -> list[AnyItem]:
     There are no tier headings: a chat that moves to the next tier would shift them, and with them every
     byte that a provider has cached (measured: median unchanged prefix .46 with headings, .82 without).
     """
-    by_time = sorted(items, key=lambda item: item.line.order)
-    first: dict[tuple[object, ...], int] = {}
-    keys: list[tuple[Any, int, int, int]] = []
-    for place, item in enumerate(by_time):
-        paragraph, line = item.paragraph, item.line
-        strand = (*paragraph, line.strand)
-        begun = first.setdefault(paragraph, place), first.setdefault(strand, place)
-        keys.append((paragraph[0], *begun, first.setdefault((*strand, line.speaker), place)))
-    return [by_time[place] for place in sorted(range(len(keys)), key=keys.__getitem__)]
+    return [item for paragraph in _by_paragraph(items) for item in _by_strand(paragraph)]
+
+
+def _by_paragraph(items: Iterable[AnyItem]) -> list[list[AnyItem]]:
+    """The items of each paragraph by time; paragraphs by era, then by their first item."""
+    paragraphs: dict[tuple[Any, ...], list[AnyItem]] = {}
+    for item in sorted(items, key=attrgetter("order")):
+        paragraphs.setdefault(item.paragraph, []).append(item)
+    return [paragraphs[key] for key in sorted(paragraphs, key=itemgetter(0))]
+
+
+def _by_strand(items: Iterable[AnyItem]) -> Iterator[AnyItem]:
+    """The items of a paragraph, those of each strand together, and in a strand those of each speaker."""
+    strands: dict[object, dict[str, list[AnyItem]]] = {}
+    for item in items:
+        strands.setdefault(item.line.strand, {}).setdefault(item.line.speaker, []).append(item)
+    for speakers in strands.values():
+        for own in speakers.values():
+            yield from own
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of the text: its items in their order, each as shown, and the line that they make."""
+
+    worded: list[tuple[Item[Any], str]]
+    line: str
 
 
 class Sheet:
@@ -47,15 +67,25 @@ class Sheet:
 
     def __init__(self, encoding: str) -> None:
         self.encoding = encoding
-        self._laid: dict[tuple[Item[Any], ...], list[str]] = {}
+        self._laid: dict[tuple[Item[Any], ...], Paragraph] = {}
         self._counted: dict[str, int] = {}
 
     def paragraphs(self, items: Sequence[Item[Any]]) -> list[str]:
-        """The lines of these items."""
-        key = tuple(items)
-        if key not in self._laid:
-            self._laid[key] = paragraphs(key)
-        return self._laid[key]
+        """The lines of these items: one paragraph for each chat or period."""
+        return [paragraph.line for paragraph in self._lay_out(items)]
+
+    def worded(self, items: Sequence[Item[L]]) -> Iterator[tuple[Item[L], str]]:
+        """The items in their order, each with its text as shown."""
+        for paragraph in self._lay_out(items):
+            yield from paragraph.worded
+
+    def _lay_out(self, items: Sequence[Item[Any]]) -> Iterator[Paragraph]:
+        for own in _by_paragraph(items):
+            key = tuple(own)
+            if key not in self._laid:
+                worded = list(_worded(_by_strand(own)))
+                self._laid[key] = Paragraph(worded, _line(worded))
+            yield self._laid[key]
 
     def count(self, text: str) -> int:
         """How many tokens ``text`` is."""
@@ -68,12 +98,10 @@ class Sheet:
         return self._counted[lines]
 
 
-def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
-    """The items in their order, each with its text as shown: near the date of its paragraph, dates are shortened."""
-    paragraph, words = None, 0
-    for item in ordered(items):
-        if item.paragraph != paragraph:
-            paragraph, words = item.paragraph, 0
+def _worded(items: Iterable[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
+    """The items of a paragraph, each with its text as shown: near the date of the paragraph, dates are shortened."""
+    words = 0
+    for item in items:
         if words >= NEAR_DATE_WORDS:
             yield item, item.text
             continue
@@ -81,27 +109,24 @@ def worded(items: Sequence[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
         yield item, item.near_its_date
 
 
-def paragraphs(items: Sequence[Item[Any]]) -> list[str]:
-    """Paragraphs of a date, then each speaker with their lines; no line of text begins with a fact's own words.
+def _line(worded: Sequence[tuple[Item[Any], str]]) -> str:
+    """A paragraph: its date, then each speaker with their lines; no line of text begins with a fact's own words.
 
     A speaker is named again for a report, after a report, and every ``WORDS_PER_NAME`` words. Consecutive reports of a
     speaker are one quotation.
     """
-    lines: list[str] = []
-    last: Item[Any] | None = None
+    line = _inert_name(worded[0][0].line.label) or "-"
+    last = ""
     words, after_report = 0, False
-    for item, text in worded(items):
+    for place, (item, text) in enumerate(worded):
         speaker, is_report = _inert_name(item.line.speaker), bool(report_in(text))
-        if last is None or last.paragraph != item.paragraph:
-            lines.append(_inert_name(item.line.label) or "-")
-            last = None
-        begins = last is None or last.line.speaker != item.line.speaker or words >= WORDS_PER_NAME
+        begins = place == 0 or item.line.speaker != last or words >= WORDS_PER_NAME
         if not begins and is_report and after_report:
-            lines[-1] = f"{lines[-1].removesuffix('”')} {text.removeprefix(REPORTED)}"
+            line = f"{line.removesuffix('”')} {text.removeprefix(REPORTED)}"
         elif speaker and (begins or is_report or after_report):
-            lines[-1] += f" {speaker} {text}" if is_report else f" {speaker}: {text}"
+            line += f" {speaker} {text}" if is_report else f" {speaker}: {text}"
         else:
-            lines[-1] += f": {text}" if last is None else f" {text}"
+            line += f": {text}" if place == 0 else f" {text}"
         words = word_count(text) + (0 if begins else words)
-        last, after_report = item, is_report
-    return lines
+        last, after_report = item.line.speaker, is_report
+    return line

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from memorybank.core.packing.assembly import FURTHER, MIN_LINE_TOKENS, Assembly
 from memorybank.core.packing.greedy import Openings
 from memorybank.core.packing.items import Item, as_line, dedup_key
-from memorybank.core.packing.layout import worded
 from memorybank.core.turns import ASSISTANT_SPEAKER, NOTES_SPEAKER
 from memorybank.language import tokens
 from memorybank.safety.quoting import name_words
@@ -129,7 +128,8 @@ def pack_notes(
         assembly.fill(FURTHER, items, assembly.room(), to)
         _top_up(assembly, items, to)
     text, size = assembly.finished()
-    return Notes(text, size, tuple(item.line._replace(text=text) for item, text in worded(assembly[FURTHER])))
+    shown = assembly.sheet.worded(assembly[FURTHER])
+    return Notes(text, size, tuple(item.line._replace(text=text) for item, text in shown))
 
 
 def _items(
