@@ -30,6 +30,8 @@ class PromptMemory:
     earlier: tuple[Text, ...] = ()
     #: The words of the block, for :meth:`quoted`.
     block_words: LineWords = field(default_factory=LineWords, repr=False, compare=False)
+    #: The words of all other lines.
+    other_words: LineWords = field(default_factory=LineWords, repr=False, compare=False)
 
     @property
     def system(self) -> str:
@@ -48,6 +50,5 @@ class PromptMemory:
 
     def quoted(self, answer: str, *, question: str) -> Quotes:
         """The words of an answer that only private lines have, and the chats that are the only source of some word."""
-        earlier = [line for text in self.earlier for line in text.lines]
-        beside = [*self.personal.lines, *self.recalled.lines, *earlier]
-        return find_quotes(answer, question, beside, [self.block_words, LineWords(beside)])
+        others = [line for text in (self.personal, self.recalled, *self.earlier) for line in text.lines]
+        return find_quotes(answer, question, others, [self.block_words, self.other_words])

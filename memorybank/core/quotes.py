@@ -1,6 +1,6 @@
 """Find what an answer repeats from its memory: words of private lines, and words from certain chats only. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,19 +19,28 @@ class Quotes(NamedTuple):
 NO_QUOTES = Quotes()
 
 
-class LineWords:
-    """The words of the lines that are not private, computed when first needed."""
+def line_words(line: MemoryLine) -> frozenset[str]:
+    """The stemmed words of a line and its speaker."""
+    return distinct_terms(f"{line.speaker} {line.text}")
 
-    def __init__(self, lines: Iterable[MemoryLine] = ()) -> None:
+
+class LineWords:
+    """The words of the lines that are not private, computed when first needed; ``words_of`` says those of a line."""
+
+    def __init__(
+        self, lines: Iterable[MemoryLine] = (), words_of: Callable[[MemoryLine], Iterable[str]] | None = None
+    ) -> None:
         self._lines = [line for line in lines if not line.private]
+        #: Not kept as a function: a process that stops writes the words to a file.
+        self._words = [words_of(line) for line in self._lines] if words_of else []
 
     @cached_property
     def chats(self) -> dict[str, frozenset[str]]:
         """For each stemmed word, the keys of the chats that are sources of every line with that word."""
         chats_by_word: dict[str, frozenset[str]] = {}
-        for line in self._lines:
+        for line, words in zip(self._lines, self._words or map(line_words, self._lines), strict=True):
             chats = frozenset(line.chats)
-            for word in terms(f"{line.speaker} {line.text}"):
+            for word in words:
                 chats_by_word[word] = chats_by_word.get(word, chats) & chats
         return chats_by_word
 

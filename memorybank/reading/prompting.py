@@ -14,10 +14,10 @@ from django.utils.timezone import is_naive, make_aware
 
 from memorybank import conf
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.memory_line import EMPTY_TEXT, PackedBlock
+from memorybank.core.memory_line import EMPTY_TEXT, MemoryLine, PackedBlock
 from memorybank.core.packing.exclusion import exclude
 from memorybank.core.prompt_memory import PromptMemory
-from memorybank.core.quotes import LineWords
+from memorybank.core.quotes import LineWords, line_words
 from memorybank.models import NOBODY, Bank, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.personal import ANYBODY, Asker, render_personal
@@ -37,6 +37,8 @@ STATE_QUERY = """
 """
 #: Approximate memory of a block's line, in bytes.
 LINE_BYTES = 2_000
+#: Approximate memory of a word of a line, in bytes.
+WORD_BYTES = 100
 
 
 class PromptState(NamedTuple):
@@ -108,11 +110,28 @@ def prompt_memory(
         if given_now is None
         else again(given_now)
     )
-    memory = PromptMemory(shown, recalled, personal, is_current=False, is_on=True, earlier=earlier, block_words=words)
+    others = [line for text in (personal, recalled, *earlier) for line in text.lines]
+    other_words = LineWords(others, partial(_line_words, index))
+    memory = PromptMemory(
+        shown,
+        recalled,
+        personal,
+        is_current=False,
+        is_on=True,
+        earlier=earlier,
+        block_words=words,
+        other_words=other_words,
+    )
     if not stored:
         return memory
     current, kept = stored.version >= state.version, state.kept == stored.pk
     return replace(memory, version=stored.version, made_at=stored.made_at, is_current=current, is_kept=kept)
+
+
+def _line_words(index: index_cache.IndexCache, line: MemoryLine) -> frozenset[str]:
+    """The words of a line beside the message, kept while memory stays the same: most messages get the same lines."""
+    key = "words", line.speaker, line.text
+    return index.keep(key, partial(line_words, line), lambda words: WORD_BYTES * (1 + len(words)))
 
 
 def _prompt_state(bank_id: int, chat_key: str) -> PromptState:
