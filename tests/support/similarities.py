@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from statistics import fmean
 
-from memorybank.reading.recall.similarities import Similarities
+from memorybank.reading.recall.ranking import Similarities
 
 
 def similarities_of(cosines: Mapping[int, float]) -> Similarities:

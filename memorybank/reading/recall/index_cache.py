@@ -74,6 +74,8 @@ class ReadTurn(NamedTuple):
     private: bool
     said_at: datetime
     sentences: list[ReadSentence]
+    #: The places of those that are notes.
+    notes: tuple[int, ...] = ()
 
     @property
     def lines(self) -> list[VisibleSentence]:
@@ -192,7 +194,8 @@ class IndexCache:
         states = Fact.objects.filter(entry__in=leaves).states(changed=True, viewer=self.viewer)
         encoding, turns = conf.current().encoding, {}
         for pk, lines in visible_lines({pk: row[5] for pk, row in rows.items()}, states).items():
-            turns[pk] = ReadTurn(*rows[pk][:5], [_read_sentence(line, encoding) for line in lines])
+            notes = tuple(line.place for line in lines if line.is_note)
+            turns[pk] = ReadTurn(*rows[pk][:5], [_read_sentence(line, encoding) for line in lines], notes)
             self.bytes += ROW_BYTES + sum(ROW_BYTES + WORD_BYTES * len(one.words) for one in turns[pk].sentences)
         return turns
 

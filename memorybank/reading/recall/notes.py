@@ -4,79 +4,37 @@ A note that a model wrote of a chat competes with the sentences of the turns tha
 of them in few words, so its value is that of all these turns together.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
 from memorybank.core.packing.notes import Passage
 from memorybank.language import dates
 from memorybank.models import NOBODY, Bank
-from memorybank.models.fact import ReplacingFact
-from memorybank.reading.recall.index_cache import IndexCache, ReadSentence, ReadTurn
-from memorybank.reading.recall.index_terms import content_words, words_naming
+from memorybank.reading.recall.index_cache import IndexCache, ReadTurn
 from memorybank.reading.recall.searching import ParsedQuestion, SearchResult, parse_question, score_passages, search
+from memorybank.reading.recall.sentence_choice import (
+    BROAD_TOPIC,
+    BROAD_TOPIC_OF_SPEAKER,
+    SINGLE_FACT,
+    CandidateTurn,
+    ChosenSentence,
+    NoteValue,
+    QuestionMatcher,
+    RepeatFilter,
+    Room,
+    ScoringProfile,
+    best_first,
+    choose_sentences,
+)
 from memorybank.reading.recall.visibility import VisibleSentence, replacing_line
 
-#: The value of a sentence depends on its turn's score and its passage's, on its share of the question's words, on
-#: whether the question names its speaker, on its prior, and on its length. Chosen on dialogues and on meetings.
-TURN_SCORE_POWER, NAMED_SPEAKER_BONUS = 2.0, 3.0
 #: Turns of passages with at least this share of the best passage's score are read even without a word of the question.
 MIN_PASSAGE_SCORE = 0.3
-#: The value of a sentence is multiplied by this for each part that was replaced.
-REPLACED_PART_FACTOR = 0.5
-#: Tokens that starting a turn's paragraph costs: its date and its speakers.
-PARAGRAPH_TOKENS = 6
+#: A turn's value is its score to this power.
+TURN_SCORE_POWER = 2.0
 MAX_TURNS_READ = 120
-#: Spare sentences, offered in addition to those that should fit, as a share of the budget.
-SPARE_SHARE = 0.3
-_WORD = re.compile(r"\w+")
-# "yesterday (7 May 2023)": facts have the date alone.
-_RELATIVE_DATE = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]++ ){1,2}(?=\([^()]{0,40}\d{4}[^()]{0,40}\))")
-
-
-@dataclass(frozen=True, slots=True)
-class ScoringProfile:
-    """How sentences are scored for a kind of question.
-
-    ``passage``: weight of being in the best passage, relative to being the best turn. ``focus``: how fast that weight
-    falls in lesser passages. ``asked``: what having all words of the question adds to the factor 1 for having none.
-    ``enough``: a sentence counts half when better ones of its turn have this many tokens. ``telling``: the content
-    words that it needs to be useful.
-    """
-
-    passage: float
-    focus: float
-    asked: float
-    enough: int
-    telling: int
-
-
-#: For one fact, from any turn; and for a topic, from every turn of its passages.
-SINGLE_FACT, BROAD_TOPIC = ScoringProfile(0.06, 3.0, 4.0, 120, 1), ScoringProfile(2.0, 1.5, 1.0, 8, 2)
-#: For a topic as a named person spoke of it: one person's turns on it lie closer together than everybody's.
-BROAD_TOPIC_OF_SPEAKER = replace(BROAD_TOPIC, focus=3.0)
-
-
-class ChosenSentence(NamedTuple):
-    """One sentence of a turn that was found."""
-
-    turn: int
-    place: int
-    speaker: str
-    text: str
-    asked: tuple[str, ...] = ()
-    named: bool = False
-    ends: tuple[ReplacingFact, ...] = ()
-    behind: tuple[tuple[int, int], ...] = ()
-    approved: bool = False
-
-
-#: The sort key (negated value, negated turn id, place), the sentence, the words of the question that it has, and
-#: whether the question names its speaker. A plain tuple, because a question has hundreds of them.
-CandidateSentence = tuple[float, int, int, ReadSentence, tuple[str, ...], bool]
 #: The position of a sentence: the id of its turn and its index in the turn. JSON turns the pair into a list.
 SentencePlace = Sequence[int]
 
@@ -113,13 +71,14 @@ def find_passages(
     valued = _turn_values(result, score_passages(known, result), profile)
     turns = {turn.pk: turn for turn in known.read(valued)}
     repeats = known.keep(("given", *given), partial(RepeatFilter, given), RepeatFilter.size)
-    matcher = QuestionMatcher(profile, result, parsed.text)
+    matcher = QuestionMatcher(profile, parsed.text, result.idfs, result.names)
     told = _values_of_notes(turns.values(), valued)
-    sentences: list[CandidateSentence] = []
-    for pk, turn in turns.items():
-        sentences += _candidate_sentences(turn, valued[pk], matcher, repeats, told)
+    candidates = [
+        CandidateTurn(pk, valued[pk], repeats.new_sentences(turn, profile.telling)) for pk, turn in turns.items()
+    ]
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
-    chosen = choose_sentences(sentences, max_tokens)
+    room = Room(max_tokens)
+    chosen = choose_sentences(best_first(candidates, matcher, told, room), room)
     return RecalledPassages(tuple(_passages(known, chosen, turns, ranks, without)), max_tokens)
 
 
@@ -174,134 +133,13 @@ def _turn_values(result: SearchResult, passages: Mapping[int, float], profile: S
     }
 
 
-class NoteValue(NamedTuple):
-    """What a note is worth: the values of the turns that it cites together, and the best of these turns, by id."""
-
-    value: float
-    turn: int
-
-
 def _values_of_notes(turns: Iterable[ReadTurn], valued: Mapping[int, float]) -> dict[int, NoteValue]:
     """The value of each note of these turns, by its place."""
     citing: dict[int, list[tuple[float, int]]] = {}
     for turn in turns:
-        for sentence in turn.sentences:
-            if sentence.line.is_note:
-                citing.setdefault(sentence.line.place, []).append((valued[turn.pk], turn.pk))
+        for place in turn.notes:
+            citing.setdefault(place, []).append((valued[turn.pk], turn.pk))
     return {place: NoteValue(sum(value for value, _ in own), max(own)[1]) for place, own in citing.items()}
-
-
-class QuestionMatcher:
-    """Scores sentences against a question: its profile, and its words with their idf."""
-
-    def __init__(self, profile: ScoringProfile, result: SearchResult, question: str) -> None:
-        self.profile, self.idfs, self._names = profile, result.idfs, result.names
-        self._asked = frozenset(result.idfs)
-        self._whole = sum(result.idfs.values()) or 1.0
-        self._named: dict[str, bool] = {}
-        taken = {word for name in result.names for word in name.split()}
-        capitals = (word for word in _WORD.findall(question) if word != word.lower())
-        self._capitals = {word for word in capitals if word.casefold() not in taken}
-
-    def names(self, speaker: str) -> bool:
-        """Whether the question names the speaker: by the whole name, or by a capitalised part not of another name."""
-        if speaker not in self._named:
-            whole = words_naming(speaker)
-            spelt = {form for word in _WORD.findall(speaker) for form in (word, word.capitalize())}
-            called = bool(whole) and self._names.issuperset(whole)
-            self._named[speaker] = called or not self._capitals.isdisjoint(spelt)
-        return self._named[speaker]
-
-    def match(self, words: frozenset[str]) -> tuple[tuple[str, ...], float]:
-        """The words of the question that are in ``words``, and their share of the question's idf, 0…1."""
-        if self._asked.isdisjoint(words):
-            return (), 0.0
-        has = tuple([word for word in self.idfs if word in words])
-        return has, sum([self.idfs[word] for word in has]) / self._whole
-
-
-class RepeatFilter:
-    """Recognise sentences whose words the given lines have already."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self._having: dict[str, list[frozenset[str]]] = {}
-        self._new: dict[tuple[int, int], list[ReadSentence]] = {}
-        for line in lines:
-            words = frozenset(content_words(line))
-            for word in words:
-                self._having.setdefault(word, []).append(words)
-
-    def size(self) -> int:
-        """Approximate memory in bytes, with the results that it will cache."""
-        return 1_000 * len(self._having)
-
-    def new_sentences(self, turn: ReadTurn, telling: int) -> list[ReadSentence]:
-        """The sentences of a turn that have ``telling`` content words and that no line repeats. Cached."""
-        key = turn.pk, telling
-        if key not in self._new:
-            own = (sentence for sentence in turn.sentences if sentence.telling >= telling)
-            self._new[key] = [sentence for sentence in own if not self.says(sentence.line.text, sentence.words)]
-        return self._new[key]
-
-    def says(self, text: str, words: frozenset[str]) -> bool:
-        """Whether one line has every word of the sentence, however dates are written."""
-        undated = _RELATIVE_DATE.sub("", text)
-        words = words if undated == text else frozenset(content_words(undated))
-        fewest = min((self._having.get(word, []) for word in words), key=len, default=[])
-        return any(words <= line for line in fewest)
-
-
-def _candidate_sentences(
-    turn: ReadTurn,
-    turn_value: float,
-    matcher: QuestionMatcher,
-    repeats: RepeatFilter,
-    told: Mapping[int, NoteValue],
-) -> Iterator[CandidateSentence]:
-    """The turn's sentences, with values, that have enough content words and that no given line repeats.
-
-    Of the notes that cite it, those of which it is the best turn; the others still count as said of this turn.
-    """
-    found = []
-    for sentence in repeats.new_sentences(turn, matcher.profile.telling):
-        (speaker, _, _, place, ends, _), words, _, size, worth, length = sentence
-        note = told.get(place)
-        (has, share), named = matcher.match(words), matcher.names(speaker)
-        relevance = (1 + matcher.profile.asked * share) * (1 + (NAMED_SPEAKER_BONUS if named else 0.0))
-        value = (note.value if note else turn_value) * relevance * worth / length
-        value *= REPLACED_PART_FACTOR ** len(ends) if ends else 1.0
-        found.append((-float(value), place, size, sentence, has, named))
-    found.sort()
-    values = discount_same_turn([(-one[0], one[2]) for one in found], matcher.profile.enough)
-    for value, (_, place, _, sentence, has, named) in zip(values, found, strict=True):
-        if place not in told or told[place].turn == turn.pk:
-            yield -value, -turn.pk, place, sentence, has, named
-
-
-def discount_same_turn(sentences: Iterable[tuple[float, int]], enough: int) -> Iterator[float]:
-    """The values of one turn's sentences, each discounted by the tokens of the better ones.
-
-    ``sentences`` are pairs of value and tokens, best first. Pure.
-    """
-    tokens_before = 0
-    for value, size in sentences:
-        yield value / (1 + (tokens_before / enough) ** 2) if tokens_before else value
-        tokens_before += size
-
-
-def choose_sentences(sentences: list[CandidateSentence], max_tokens: int) -> list[ChosenSentence]:
-    """The best that fit ``max_tokens`` tokens with their dates and speakers, best first, plus SPARE_SHARE. Pure."""
-    chosen, opened, tokens_left = [], set(), max_tokens * (1 + SPARE_SHARE)
-    for _, negative_turn, place, (line, _, _, size, _, _), has, named in sorted(sentences):
-        turn = -negative_turn
-        cost = size + 1 + (0 if turn in opened else PARAGRAPH_TOKENS)
-        if cost <= tokens_left:
-            chosen.append(
-                ChosenSentence(turn, place, line.speaker, line.text, has, named, line.ends, approved=line.approved)
-            )
-            opened.add(turn)
-            tokens_left -= cost
-    return chosen
 
 
 def follow_replacements(

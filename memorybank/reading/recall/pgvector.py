@@ -15,7 +15,7 @@ from django.db.models.expressions import RawSQL
 from memorybank.models import SearchDocument
 from memorybank.models.search import EmbeddingQuerySet
 from memorybank.postgresql import vector_index
-from memorybank.reading.recall.similarities import Similarities
+from memorybank.reading.recall.ranking import Similarities
 
 #: Turns that the index returns, and turns that it explores: exploring more of them misses fewer.
 NEAREST_TURNS, EXPLORED_TURNS = 100, 100

@@ -23,7 +23,7 @@ from memorybank.models.search import EmbeddingQuerySet
 from memorybank.postgresql import vector_index
 from memorybank.reading.recall import pgvector
 from memorybank.reading.recall.index_cache import IndexCache
-from memorybank.reading.recall.similarities import Similarities
+from memorybank.reading.recall.ranking import Similarities
 
 #: Characters of a text that are embedded: models read some 8,000 tokens, and the beginning determines the meaning.
 MAX_EMBEDDED_CHARACTERS = 8_000

@@ -16,7 +16,7 @@ from memorybank.language.terms import MAX_WORD_CHARACTERS, stem
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Fact, Output, SearchDocument
 from memorybank.reading.mentions import chats_mentioning
-from memorybank.reading.recall import index, index_terms, ranking
+from memorybank.reading.recall import index, index_terms, ranking, sentence_choice
 from memorybank.reading.recall import notes as recall_notes
 from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import PartialDate, date_words, hash_word, partial_dates, question_words
@@ -676,7 +676,7 @@ def test_notes_have_no_sentence_that_tells_nothing_behind_a_question_either(ques
 
 
 def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> None:
-    known = recall_notes.RepeatFilter(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
+    known = sentence_choice.RepeatFilter(["Ana moved to Bonn on 7 May 2023", "The crane is orange"])
     texts = [
         "Ana moved to Bonn yesterday (7 May 2023)",
         "The crane is orange",
@@ -733,19 +733,19 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
     cover(bank)
     services.reindex(bank)
     hits = search(IndexCache(bank), parse_question(bank, question, None), without=None, most=9)
-    asks = recall_notes.QuestionMatcher(recall_notes.SINGLE_FACT, hits, question)
+    asks = sentence_choice.QuestionMatcher(sentence_choice.SINGLE_FACT, question, hits.idfs, hits.names)
     assert [person for person in people if asks.names(person)] == named
 
 
 @pytest.mark.parametrize(
     ("question", "aim"),
     [
-        ("Who moved the crane?", recall_notes.SINGLE_FACT),
-        ("What was said about the crane?", recall_notes.BROAD_TOPIC),
-        ("What did Marketing say about the crane?", recall_notes.BROAD_TOPIC_OF_SPEAKER),
+        ("Who moved the crane?", sentence_choice.SINGLE_FACT),
+        ("What was said about the crane?", sentence_choice.BROAD_TOPIC),
+        ("What did Marketing say about the crane?", sentence_choice.BROAD_TOPIC_OF_SPEAKER),
     ],
 )
-def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: recall_notes.ScoringProfile) -> None:
+def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: sentence_choice.ScoringProfile) -> None:
     bank = make_bank()
     say(bank, "a", "The crane is orange.", author="Marketing")
     cover(bank)
@@ -765,7 +765,7 @@ def test_who_speaks_is_mentioned_too() -> None:
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:
-    assert list(recall_notes.discount_same_turn([(1.0, 30)] * 3, 30)) == [1.0, 0.5, 0.2]
+    assert list(sentence_choice.discount_same_turn([(1.0, 30)] * 3, 30)) == [1.0, 0.5, 0.2]
 
 
 def test_rare_words_count_more_than_common_ones() -> None:
