@@ -1,5 +1,6 @@
 """A cache of valid API keys with their projects and upstreams, so that requests survive short database failures."""
 
+import asyncio
 import time
 from collections.abc import Mapping
 from datetime import datetime
@@ -49,6 +50,8 @@ class Accounts:
 
     def __init__(self) -> None:
         self._known: dict[str, Account] = {}
+        #: Look-ups that are under way: requests of one key that arrive together share one.
+        self._looking: dict[tuple[str, asyncio.AbstractEventLoop], asyncio.Task[Account | None]] = {}
 
     async def find(self, digest: str, seconds: float) -> Account:
         """The account of a valid key; raises :class:`authentication.Unauthenticated`.
@@ -60,7 +63,7 @@ class Accounts:
         if known and known.age < FRESH_SECONDS and not _is_expired(known.key):
             return known
         try:
-            found = await readers.run_within(seconds, _look_up, digest)
+            found = await asyncio.shield(self._look_up(digest, seconds))
         except (TimeoutError, DatabaseError):
             if known and known.age < settings.GATEWAY_KEY_SECONDS and not _is_expired(known.key):
                 return known
@@ -72,6 +75,20 @@ class Accounts:
             self._known.clear()
         self._known[digest] = found
         return found
+
+    def _look_up(self, digest: str, seconds: float) -> "asyncio.Task[Account | None]":
+        """The look-up of this key that is under way, or a new one that takes at most ``seconds``."""
+        key = digest, asyncio.get_running_loop()
+        if key not in self._looking:
+            task = self._looking[key] = asyncio.ensure_future(readers.run_within(seconds, _look_up, digest))
+
+            def end(_: object) -> None:
+                del self._looking[key]
+                if not task.cancelled():
+                    task.exception()  # retrieved, also if every request that waited is gone
+
+            task.add_done_callback(end)
+        return self._looking[key]
 
 
 def _is_expired(key: APIKey) -> bool:
