@@ -17,8 +17,9 @@ LOCAL = {
     "TEST_REDIS_URL": "redis://127.0.0.1:6379",
     "TEST_RABBITMQ_URL": "amqp://guest:guest@127.0.0.1:5672//",
 }
+IS_CI = os.environ.get("CI") == "true"
 #: Marks additional cases of a test that run only in CI: ``pytest.param(…, marks=in_ci)``.
-in_ci = pytest.mark.skipif(os.environ.get("CI") != "true", reason="further cases of the same test, which CI runs")
+in_ci = pytest.mark.skipif(not IS_CI, reason="further cases of the same test, which CI runs")
 CONNECT_TIMEOUT_SECONDS = 120  # seconds, for slow servers; a closed port is noticed at once
 
 
@@ -109,7 +110,7 @@ def _trouble(connect: Callable[[str], None], address: str) -> str:
 
 
 def _give_up(reason: str) -> NoReturn:
-    if os.environ.get("CI") == "true":
+    if IS_CI:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
 
