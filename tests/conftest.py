@@ -27,6 +27,7 @@ from hypothesis import HealthCheck, settings
 from memorybank import services
 from tests.support import own_site, prepared
 
+from .support.gateway_fixtures import served, site_of_module, site_of_run  # noqa: F401 - fixtures of all tests
 from .support.scripted_model import model, no_model, tuned  # noqa: F401 - fixtures of all tests
 
 # No deadlines: the time of an example depends on the load of the machine.

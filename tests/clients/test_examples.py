@@ -4,26 +4,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
-from tests.support.gateway_site import Gateway, gateway
+from tests.support.gateway_site import Gateway
 
 pytestmark = pytest.mark.own_servers
 
 PAGE = (ROOT / "docs/clients.md").read_text(encoding="utf-8")
 #: Each example by the library that it imports first.
 EXAMPLES = {re.split(r"[ .]", code.split("\n")[0])[1]: code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)}
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as served_site:
-        yield served_site
 
 
 def python_with(library: str) -> str:

@@ -3,18 +3,24 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
-from tests.support.gateway_site import Gateway, gateway
+from tests.support.gateway_site import Gateway
 
 from .test_python_client import ADMIN_KEY
 
-pytestmark = pytest.mark.own_servers
+PROGRAMS = Path(os.environ.get("TEST_CLIENTS") or os.devnull) / "openapi-python-client" / "bin"
+pytestmark = [
+    pytest.mark.own_servers,
+    pytest.mark.skipif(
+        not PROGRAMS.is_dir(),
+        reason="!! NO generator: `make test-clients` installs openapi-python-client; its client was NOT tried.",
+    ),
+]
 
 PROGRAM = """
 import json, sys
@@ -37,16 +43,7 @@ print(json.dumps([
 """
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as served_site:
-        yield served_site
-
-
 def test_it_records_gives_memory_lists_and_forgets(served: Gateway, tmp_path: Path) -> None:
-    programs = Path(os.environ.get("TEST_CLIENTS") or os.devnull) / "openapi-python-client" / "bin"
-    if not programs.is_dir():
-        pytest.skip("!! NO generator: `make test-clients` installs openapi-python-client; its client was NOT tried.")
     with urlopen(f"{served.address}/api/v1/openapi.json", timeout=PROCESS_TIMEOUT_SECONDS) as description:
         (tmp_path / "openapi.json").write_bytes(description.read())
     (tmp_path / "use.py").write_text(PROGRAM, encoding="utf-8")
@@ -54,7 +51,7 @@ def test_it_records_gives_memory_lists_and_forgets(served: Gateway, tmp_path: Pa
     options = ("--path", "openapi.json", "--meta", "none", "--output-path", "generated")
     out = ""
     for command in (["openapi-python-client", "generate", *options], ["python", "use.py", served.address, key]):
-        program = str(programs / command[0])
+        program = str(PROGRAMS / command[0])
         done = subprocess.run(
             [program, *command[1:]],
             cwd=tmp_path,

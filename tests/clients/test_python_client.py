@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from memory_bank_client import AsyncMemoryBank, MemoryBank, MemoryBankError, Output
 
 from tests.support.commands import ROOT
-from tests.support.gateway_site import Gateway, gateway
+from tests.support.gateway_site import Gateway
 
 pytestmark = pytest.mark.own_servers
 
@@ -27,14 +26,8 @@ print(api_keys.issue(project, "client", Scope.values, actor="setup", now=timezon
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as served_site:
-        yield served_site
-
-
-@pytest.fixture(scope="module")
-def key(served: Gateway) -> str:
-    return served.site.call("shell", "--verbosity", "0", "-c", ADMIN_KEY).out.strip()
+def key(site_of_module: Gateway) -> str:
+    return site_of_module.site.call("shell", "--verbosity", "0", "-c", ADMIN_KEY).out.strip()
 
 
 def turn(chat: str, text: str, **more: Any) -> Output:

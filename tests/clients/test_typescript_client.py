@@ -5,18 +5,24 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
-from tests.support.gateway_site import Gateway, gateway
+from tests.support.gateway_site import Gateway
 
 from .test_python_client import ADMIN_KEY
 
-pytestmark = pytest.mark.own_servers
+MODULES = Path(os.environ.get("TEST_CLIENTS") or os.devnull) / "typescript" / "node_modules"
+pytestmark = [
+    pytest.mark.own_servers,
+    pytest.mark.skipif(
+        not MODULES.is_dir(),
+        reason="!! NO TypeScript: `make test-clients` installs it and runs the package; it did NOT run.",
+    ),
+]
 
 PACKAGE = ROOT / "clients/typescript"
 PROGRAM = """
@@ -38,12 +44,6 @@ console.log(JSON.stringify({
 """
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with gateway(tmp_path_factory.mktemp("site")) as served_site:
-        yield served_site
-
-
 def run(*command: str, folder: Path) -> str:
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=PROCESS_TIMEOUT_SECONDS, check=False
@@ -53,15 +53,12 @@ def run(*command: str, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def program(served: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(site_of_module: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program's folder that has the built package among its node_modules."""
-    modules = Path(os.environ.get("TEST_CLIENTS") or os.devnull) / "typescript" / "node_modules"
-    if not modules.is_dir():
-        pytest.skip("!! NO TypeScript: `make test-clients` installs it and runs the package; it did NOT run.")
     folder = tmp_path_factory.mktemp("program")
     package = shutil.copytree(PACKAGE, folder / "package")
-    (package / "node_modules").symlink_to(modules)
-    with urlopen(f"{served.address}/api/v1/openapi.json", timeout=PROCESS_TIMEOUT_SECONDS) as description:
+    (package / "node_modules").symlink_to(MODULES)
+    with urlopen(f"{site_of_module.address}/api/v1/openapi.json", timeout=PROCESS_TIMEOUT_SECONDS) as description:
         (package / "openapi.json").write_bytes(description.read())
     run("npm", "run", "generate", folder=package)
     run("npm", "run", "build", folder=package)

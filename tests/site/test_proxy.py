@@ -106,6 +106,7 @@ def requested(port: int, method: str, path: str, body: str | None = None, **head
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    needs_nginx()
     with gateway(tmp_path_factory.mktemp("site"), **PRODUCTION) as served_site:
         yield served_site
 

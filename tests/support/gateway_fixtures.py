@@ -1,4 +1,4 @@
-"""Fixtures of a running gateway that all tests of a module share; the test modules import them."""
+"""Fixtures of a running gateway, for all tests."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,18 @@ from .gateway_site import Gateway, gateway
 from .upstream import obedient
 
 
-@pytest.fixture(scope="module")
-def site_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A served site. One for each module, because starting it takes seconds."""
+@pytest.fixture(scope="session")
+def site_of_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """A served site. One for each process of the test run, because starting it takes seconds."""
     with gateway(tmp_path_factory.mktemp("gateway")) as served_site:
         yield served_site
+
+
+@pytest.fixture(scope="module")
+def site_of_module(site_of_run: Gateway) -> Gateway:
+    """The served site with an empty database, whose projects and keys are the module's own."""
+    site_of_run.start_over()
+    return site_of_run
 
 
 @pytest.fixture

@@ -104,6 +104,11 @@ class Gateway:
             with error:
                 return error.code, {name.lower(): value for name, value in error.headers.items()}, error.read()
 
+    def start_over(self) -> None:
+        """Empty the database of the running server, and create the projects and their keys again."""
+        self.site.empty()
+        self.keys = _projects(self.site)
+
     def restart(self) -> None:
         """Start another server at the same address."""
         self.server = _start(self.site, urlsplit(self.address).port or 0)

@@ -124,6 +124,20 @@ class Site:
         with closing(sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PROCESS_TIMEOUT_SECONDS)) as file, file:
             file.execute(statement)
 
+    def empty(self) -> None:
+        """Empty the SQLite database while processes use it. Ids go on from the old ones: processes cache rows by id."""
+        with tempfile.TemporaryDirectory() as place:
+            prepared.migrated(Path(place))
+            migrated = sqlite3.connect(Path(place, "memorybank.sqlite3"))
+            used = sqlite3.connect(self.data / "memorybank.sqlite3", timeout=PROCESS_TIMEOUT_SECONDS)
+            with closing(migrated), closing(used):
+                (highest,) = used.execute("SELECT max(seq) FROM sqlite_sequence").fetchone()
+                with migrated:
+                    migrated.execute("DELETE FROM sqlite_sequence")
+                    numbered = "SELECT name, ? FROM sqlite_master WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'"
+                    migrated.execute(f"INSERT INTO sqlite_sequence (name, seq) {numbered}", [highest])
+                migrated.backup(used)
+
     def settings(self) -> dict[str, Any]:
         """Django's settings as the site's processes read them."""
         with patch.dict(os.environ, self._environment({}), clear=True):

@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
-
-__all__ = ["served", "site_of_module"]
 
 REQUEST_BODY = {"model": "small", "input": "Hello there", "prompt": "Hello there"}
 OPTIONAL = ("completions", "moderations", "images/generations", "audio/speech")

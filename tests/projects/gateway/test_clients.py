@@ -8,10 +8,8 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 DECIDED = "We decided that the ledger moves to PostgreSQL 16 on 9 June 2026."

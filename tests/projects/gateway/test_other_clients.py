@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import PROJECTS, Gateway
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 OUR_PROJECT = PROJECTS[0]

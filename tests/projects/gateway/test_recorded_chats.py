@@ -7,12 +7,10 @@ from uuid import uuid4
 import pytest
 from openai import OpenAI
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 from tests.support.upstream import wait_until
 from tests.support.upstream_events import ModelAnswer
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway, gateway
 from tests.support.upstream import ModelAnswer
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 CHAT, SITE = "/v1/chat/completions", "https://app.example.com"
 

@@ -6,11 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 from tests.support.upstream_events import ModelAnswer
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 HARNESS = "Agent types: we decided that quasar-3 is the codeword of team number 3."

@@ -6,10 +6,8 @@ from uuid import uuid4
 import pytest
 
 from projects.gateway.request_identity import header_text
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 PATHS = ["chat/completions", "messages", "responses"]

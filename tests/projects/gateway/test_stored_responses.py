@@ -13,10 +13,8 @@ from memorybank import services
 from projects.gateway.conversations.given_notes import NOTES_OF_CHAT
 from projects.gateway.database import upstream_objects
 from projects.models import ConversationNode, Project, Tenant
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 MASCOT = "The mascot of team number {} is quasar-{}, its room {}."
@@ -208,7 +206,8 @@ def test_another_key_of_the_project_continues_but_not_a_private_chat(served: Gat
     answer = client(served).responses.create(model="small", input="Let us name the ship.")
     assert second.responses.retrieve(answer.id).id == answer.id
     chat = served.turns()[-1]["chat"]
-    served.site.tell(f"UPDATE memorybank_chat SET private = true, begun_by = 'key 1' WHERE key = '{chat}'")
+    first = "(SELECT 'key ' || min(id) FROM projects_apikey)"
+    served.site.tell(f"UPDATE memorybank_chat SET private = true, begun_by = {first} WHERE key = '{chat}'")
     with pytest.raises(openai.NotFoundError):
         second.responses.retrieve(answer.id)
     with pytest.raises(openai.NotFoundError):

@@ -10,11 +10,9 @@ import openai
 import pytest
 from openai import OpenAI
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway, gateway
 from tests.support.upstream import wait_until
 
-__all__ = ["served", "site_of_module"]
 pytestmark = [pytest.mark.own_servers]
 
 BODY: dict[str, Any] = {"model": "small", "stream": True, "messages": [{"role": "user", "content": "Tell me of it."}]}

@@ -8,10 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
-
-__all__ = ["served", "site_of_module"]
 
 CHAT = "/v1/chat/completions"
 CHAT_BODY = {"model": "small", "messages": [{"role": "user", "content": "Hello there"}]}

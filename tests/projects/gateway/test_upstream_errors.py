@@ -11,11 +11,8 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.services import Bank, LLMCall
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
 from tests.support.upstream_events import ModelAnswer
-
-__all__ = ["served", "site_of_module"]
 
 SECRETS = ("Tannenzapfen", "hunter2go", "DE89", "3704", "0044", "sk-upstream", "sk-ant-upstream")
 MESSAGE = "Tannenzapfen: the password is hunter2go, pay DE89 3704 0044 0532 0130 00"

@@ -9,10 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from projects.tenancy.login_throttle import FREE_ATTEMPTS
-from tests.support.gateway_fixtures import served, site_of_module
 from tests.support.gateway_site import Gateway
-
-__all__ = ["served", "site_of_module"]
 
 pytestmark = pytest.mark.own_servers
 
