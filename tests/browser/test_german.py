@@ -5,15 +5,21 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
-from tests.browser.test_memory_and_layout import PROJECT, chromium, demo
+from tests.browser.test_memory_and_layout import PROJECT, chromium, demo_site
 from tests.site.test_translations import english_in
 from tests.support.commands import ELEMENT_TIMEOUT_SECONDS
 from tests.support.own_site import Site
 
-__all__ = ["chromium", "demo"]  # fixtures, found by their names
+__all__ = ["chromium"]  # a fixture, found by its name
 
 pytestmark = pytest.mark.own_servers
 VISITED_PATHS = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}memory/timeline", "/admin/")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with demo_site(tmp_path_factory.mktemp("demo"), with_worker=False) as made:
+        yield made
 
 
 def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:

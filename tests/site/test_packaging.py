@@ -154,7 +154,7 @@ def test_the_client_is_a_wheel_of_its_own_with_its_types(tmp_path: Path) -> None
     assert metadata.Distribution.at(next(target.glob("*.dist-info"))).metadata["Name"] == "memory-bank-client"
 
 
-@pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=in_ci), "editable"])
+@pytest.mark.parametrize("kind", ["wheel", *(pytest.param(kind, marks=in_ci) for kind in ("sdist", "editable"))])
 def test_another_site_finds_every_template(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if kind == "wheel":
         site: Path = request.getfixturevalue("installed")

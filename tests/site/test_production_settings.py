@@ -189,8 +189,8 @@ class LoginTest(Cast):
 # --- the documented server -----------------------------------------------------------------------
 
 
-#: Who all wait for a model in one process: more than any pool of threads or connections holds by itself.
-MANY = 50
+#: Who all wait for a model in one process: more than any pool of threads holds by itself (Python's has at most 32).
+MANY = 34
 
 
 def in_vain(browser: Browser, path: str, page: str) -> None:

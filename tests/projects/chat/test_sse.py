@@ -14,7 +14,7 @@ from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.dictated_model import ALL, WORDS, Dictated
 from tests.support.own_site import Site, site, wait_until
 
-from .test_lost_answers import PEOPLE, Browser, free_port
+from .test_lost_answers import PEOPLE, Browser, free_port, serve
 
 pytestmark = pytest.mark.own_servers
 
@@ -85,7 +85,11 @@ def dictated() -> Iterator[Dictated]:
 
 @pytest.fixture(scope="module")
 def bob(own_site: Site, dictated: Dictated) -> StreamReader:
-    return served(own_site, dictated)
+    """Bob, at a web server without the site's other processes."""
+    reader = StreamReader(f"http://127.0.0.1:{free_port()}")
+    serve(own_site, reader, dictated)
+    reader.log_in()
+    return reader
 
 
 @pytest.fixture

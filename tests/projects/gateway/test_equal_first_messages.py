@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.gateway_site import Gateway, gateway
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_postgres
 
 pytestmark = [pytest.mark.own_servers]
 
@@ -23,7 +23,7 @@ def served(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gateway]:
         yield served_site
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=in_ci), 2])
 def test_a_hundred_chats_that_open_alike_at_the_same_moment_are_a_hundred_chats(
     served: Gateway, processes: int
 ) -> None:

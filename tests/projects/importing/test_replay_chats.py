@@ -16,7 +16,7 @@ from tests.support.commands import PROCESS_TIMEOUT_SECONDS, run
 from tests.support.openai_server import OpenAIServer
 
 
-def sample(tenant: str, *, count: int = 60) -> list[dict[str, Any]]:
+def sample(tenant: str, *, count: int = 30) -> list[dict[str, Any]]:
     """The first turns of one project of the shipped sample, moved to ``tenant``."""
     rows = [json.loads(line) for line in SAMPLE_FILE.read_text(encoding="utf-8").splitlines()]
     chosen = [row for row in rows if row["project"] == "billing-migration"]
