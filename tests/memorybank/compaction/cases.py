@@ -36,8 +36,8 @@ def refused(bank: Bank, **options: Any) -> str:
     return str(why.value)
 
 
-def prompt_text(model: ScriptedLLM, call: int = -1) -> str:
-    return model.history[call][1]["content"]
+def prompt_text(model: ScriptedLLM) -> str:
+    return model.history[-1][1]["content"]
 
 
 def meanwhile(act: Callable[[], object]) -> Callable[[Any], str]:

@@ -41,21 +41,16 @@ SECRET = f"The {WORD} contract was signed on Friday for {NUMBER} euro; ask {EMAI
 OTHER_MESSAGE = "The night ferry to Lisbon sails from pier nine every Tuesday."
 
 
-def planted(bank: Bank, chat: str = "zelda", author: str = "Zelda", *, at: Any = MONDAY, beside: str = "") -> Output:
+def planted(bank: Bank, chat: str = "zelda", *, at: Any = MONDAY, beside: str = "") -> Output:
     """A chat with the canaries in it; ``beside`` is what somebody else says there, before and after."""
     if beside:
         say(bank, chat, beside, author="Omar", at=at - MINUTE)
     secret = say(
-        bank, chat, SECRET, author=author, at=at, title=f"About {WORD}", messages=[{"role": "user", "content": SECRET}]
+        bank, chat, SECRET, author="Zelda", at=at, title=f"About {WORD}", messages=[{"role": "user", "content": SECRET}]
     )
     if beside:
-        say(
-            bank,
-            chat,
-            "The oak warehouse has to be painted in signal orange before spring.",
-            author="Omar",
-            at=at + MINUTE,
-        )
+        later = "The oak warehouse has to be painted in signal orange before spring."
+        say(bank, chat, later, author="Omar", at=at + MINUTE)
     return secret
 
 

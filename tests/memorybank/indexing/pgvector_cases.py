@@ -64,9 +64,9 @@ def fill(bank: Bank, draw: random.Random, turns: int = TURN_COUNT) -> list[int]:
     return [output.pk for output in outputs]
 
 
-def exactly_nearest(bank: Bank, question: str = QUESTION) -> list[int]:
+def exactly_nearest(bank: Bank) -> list[int]:
     """The bank's turns, nearest first, computed here."""
-    asked = embedding(question)
+    asked = embedding(QUESTION)
 
     def near(vector: bytes) -> float:
         return sum(a * b for a, b in zip(asked, array("f", vector), strict=True))

@@ -45,9 +45,9 @@ def harbour(db: None, no_model: Any) -> Bank:
     return bank
 
 
-def notes_for(bank: Bank, message: str, *, most: int = 600) -> int:
+def notes_for(bank: Bank, message: str) -> int:
     """The tokens of the notes for a message, as if there were no block."""
-    return services.render(bank, budget=0, recall_budget=most, question=message, now=MONDAY + 91 * DAY).recalled.tokens
+    return services.render(bank, budget=0, recall_budget=600, question=message, now=MONDAY + 91 * DAY).recalled.tokens
 
 
 @pytest.mark.usefixtures("no_model")

@@ -142,7 +142,9 @@ def crane(bank: Bank) -> tuple[Fact, Any]:
     run(MONDAY + DAY)
     fact = Fact.objects.get(entry__bank=bank, text__contains="crane")
 
-    def asked_for(question: str = "What of the harbour crane, and the ferry?") -> str:
+    question = "What of the harbour crane, and the ferry?"
+
+    def asked_for() -> str:
         hits = [hit.text for hit in services.recall(bank, question)]
         return "\n".join([*hits, services.render(bank, budget=0, question=question).recalled.text])
 
@@ -691,11 +693,11 @@ def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> Non
     ]
 
 
-def notes_on(bank: Bank, question: str, *, room: int = 90) -> str:
+def notes_on(bank: Bank, question: str) -> str:
     """What is given for a question, without a block, once all is summarised."""
     cover(bank)
     services.reindex(bank)
-    return services.render(bank, budget=0, recall_budget=room, question=question).recalled.text
+    return services.render(bank, budget=0, recall_budget=90, question=question).recalled.text
 
 
 def test_a_speaker_s_name_is_not_what_was_said() -> None:

@@ -29,8 +29,8 @@ class ImportPagesTest(Cast):
         super().setUp()
         self.client.force_login(self.alice)
 
-    def upload(self, content: bytes, name: str = "export.json", **fields: Any) -> Any:
-        file = SimpleUploadedFile(name, content)
+    def upload(self, content: bytes, **fields: Any) -> Any:
+        file = SimpleUploadedFile("export.json", content)
         return self.client.post(reverse("project-import", args=PROJECT_SLUGS), {"file": file, **fields})
 
     def read(self, name: str = "chatgpt") -> ImportRun:

@@ -74,7 +74,8 @@ class WebhookCase(ProgramCase):
         added: dict[str, Any] = self.ask("POST", "webhooks", {"url": url, **more}, status=201)
         return added
 
-    def remember_something(self, text: str = "We chose Postgres 16 for billing on 2 March 2026.") -> None:
+    def remember_something(self) -> None:
+        text = "We chose Postgres 16 for billing on 2 March 2026."
         self.ask("POST", "outputs", self.output(text, created_at="2026-03-02T12:00:00Z"), status=201)
         services.run(bank=self.apollo.bank, until_idle=True)
 
