@@ -70,9 +70,9 @@ class TitleForm(forms.Form):
     title = forms.CharField(
         max_length=200,
         error_messages={
-            "required": _("A title needs a word."),
+            "required": _("Enter a title."),
             "max_length": _("A title has at most %(limit_value)s characters."),
-            "null_characters_not_allowed": _("A null character is not text."),
+            "null_characters_not_allowed": _("A message cannot contain null characters."),
         },
     )
 

@@ -173,7 +173,7 @@ def _status(error: Exception) -> int:
 def _signed_out_json(request: HttpRequest, names: Mapping[str, Any]) -> JsonResponse:
     """A 404 with the login address, which leads back to the chat; it does not reveal whether the chat exists."""
     chat = reverse("chat", args=[names["tenant"], names["project"], names["key"]])
-    line = _("You are not signed in any more. What you wrote is kept.")
+    line = _("You have been signed out. What you wrote is kept.")
     return JsonResponse({"error": line, "sign_in": f"{reverse('login')}?{urlencode({'next': chat})}"}, status=404)
 
 

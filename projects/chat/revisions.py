@@ -66,7 +66,7 @@ def resume(project: Project, output: Output, author: str) -> AnswerRequest:
     if draft:
         return service.ask_again(project, output.chat, output, prefix=draft.text)
     if not output.answer:
-        raise InvalidInput(_("There is nothing of an answer that could be continued."))
+        raise InvalidInput(_("There is no partial answer to continue."))
     prefix = output.answer.removesuffix(service.STOPPED_MARK)
     return service.ask(project, output.chat, output.question, author, replaces=[output.pk], prefix=prefix)
 

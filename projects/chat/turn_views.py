@@ -128,7 +128,7 @@ def remember_now(request: MemberRequest, project: Project, chat: Chat, turn: int
     _own_turn(request, chat, turn)
     try:
         if chat.private:
-            raise InvalidInput(_("This chat is private, so nothing of it becomes memory."))
+            raise InvalidInput(_("This chat is private, so it does not become memory."))
         services.request_job(project.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
         messages.success(request, _("Done: this chat will be added to memory within a minute."))
     except InvalidInput as error:

@@ -46,9 +46,9 @@ class StartForm(forms.Form):
     """For each person in the export, the member who becomes the author of their chats; and the audience."""
 
     audience = forms.ChoiceField(
-        label=_("Whom the memory of these chats is for"),
+        label=_("Who these chats are remembered for"),
         choices=[
-            (Audience.PRIVATE.value, _("Only whose chats they are")),
+            (Audience.PRIVATE.value, _("Only the person whose chats they are")),
             (Audience.PROJECT.value, _("Everyone in the project")),
         ],
         initial=Audience.PRIVATE.value,
@@ -67,7 +67,7 @@ class StartForm(forms.Form):
             self.fields[f"person-{number}"] = forms.ChoiceField(
                 label=person or _("Whose chats they are"),
                 required=not person,
-                choices=[("", _("Nobody: leave them out")), *((name, name) for name in names)],
+                choices=[("", _("Nobody: leave this person out")), *((name, name) for name in names)],
                 initial=chosen,
             )
         self.order_fields([*(f"person-{number}" for number in range(len(self.persons))), "audience"])
@@ -76,7 +76,7 @@ class StartForm(forms.Form):
         """Require a member for at least one person."""
         cleaned = super().clean() or self.cleaned_data
         if not self.errors and not any(self.authors().values()):
-            raise ValidationError(_("Choose for at least one person who they are here."))
+            raise ValidationError(_("Match at least one person to a member."))
         return cleaned
 
     def authors(self) -> dict[str, str]:

@@ -45,7 +45,7 @@ def decide(page: MemoryPage) -> HttpResponse:
         else:
             messages.success(page.request, f"{lines} {outcome}.")
     else:
-        messages.success(page.request, gettext("No changes: it was like that already."))
+        messages.success(page.request, gettext("No changes: this was done already."))
     return page.redirect_back()
 
 
@@ -95,7 +95,7 @@ def retry(page: MemoryPage) -> HttpResponse:
             services.request_job(page.bank, Job.Kind.RETRY, chats=chats, actor=page.actor)
             messages.success(page.request, gettext("Trying again. If it fails, the chat is listed here once more."))
         else:
-            messages.success(page.request, gettext("No changes: it was tried again already."))
+            messages.success(page.request, gettext("No changes: it is being tried again already."))
     except ValueError:
         raise Http404 from None
     except InvalidInput as error:

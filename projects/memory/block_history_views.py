@@ -22,8 +22,8 @@ def _moment_field(label: str) -> forms.DateTimeField:
 class MomentsForm(forms.Form):
     """One moment, or two; ``change`` is the exact moment of a change."""
 
-    at = _moment_field(_("What it said on"))  # type: ignore[arg-type]  # lazy
-    to = _moment_field(_("and what changed until"))  # type: ignore[arg-type]  # lazy
+    at = _moment_field(_("Memory as of"))  # type: ignore[arg-type]  # lazy
+    to = _moment_field(_("and changes until"))  # type: ignore[arg-type]  # lazy
     change = forms.DateTimeField(required=False)
 
     def moment(self, name: str, now: datetime) -> datetime | None:

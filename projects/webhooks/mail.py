@@ -82,7 +82,9 @@ def _send(webhook: Webhook, counts: Counter[Change], site: str) -> None:
     lines = [(_words(change, count), site + _page(change, place)) for change, count in counts.items()]
     stop = site + reverse("project-notices", args=place)
     body = render_to_string("projects/desk/mail.txt", {"project": project, "lines": lines, "stop": stop})
-    send_mail(_("Memory of %(project)s needs you") % {"project": project.name}, body, None, [recipient(webhook)])
+    send_mail(
+        _("Memory of %(project)s needs your attention") % {"project": project.name}, body, None, [recipient(webhook)]
+    )
 
 
 def _page(change: Change, place: list[str]) -> str:

@@ -357,7 +357,7 @@ def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chrom
         box.fill("Which paint?")
         context.clear_cookies(name="sessionid")
         page.get_by_role("button", name="Send", exact=True).click()
-        expect(problem).to_contain_text("You are not signed in any more.")
+        expect(problem).to_contain_text("You have been signed out.")
         assert hindrances(page) == []
         problem.get_by_role("link", name="Sign in").click()
         page.fill("#id_username", "bob")

@@ -70,7 +70,7 @@ class OwnChatsTest(Cast):
         self.assertContains(
             self.post(self.bob, "rename-chat", title=" The zanzibar <crane> "), "zanzibar &lt;crane&gt;"
         )
-        for wrong, said in ((" ", "A title needs a word."), ("x" * 201, "at most 200 characters")):
+        for wrong, said in ((" ", "Enter a title."), ("x" * 201, "at most 200 characters")):
             self.assertContains(self.post(self.bob, "rename-chat", title=wrong), said)
         self.assertEqual(Chat.objects.get(key="told").title, "The zanzibar <crane>")
         self.say(self.bob, self.chat, "And who paints it?")

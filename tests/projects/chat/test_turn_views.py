@@ -122,7 +122,7 @@ class ReplacingTest(TurnCase):
         lost = services.record(
             self.apollo.bank, chat_key=self.chat.key, author="bob", question="And the hall?", status="error", now=NOON
         )
-        self.assertContains(self.post("continue", lost), "There is nothing of an answer that could be continued.")
+        self.assertContains(self.post("continue", lost), "There is no partial answer to continue.")
         Draft.objects.create(output=lost, text="Hall **9**", saved_at=NOON)
         page = self.client.get(self.chat_url(self.chat))
         self.assertContains(page, "<strong>9</strong>")

@@ -69,7 +69,7 @@ class ImportPagesTest(Cast):
             "2 chats of 1 person, 3 messages, about",
             "From 2 Mar 2026 to 3 Mar 2026.",
             "Besides, 3 messages of branches that were not shown.",
-            "takes about 2 calls of the model",
+            "takes about 2 model calls",
             "At the prices that are set, that costs 0.00",
             "Questions without an answer: 1",
             "export.json, item 2: create_time: “last spring” is not a time.",
@@ -145,7 +145,7 @@ class ImportPagesTest(Cast):
         row = self.read("open-webui")
         self.assertContains(self.client.get(self.address(row)), "77aa-tom")
         answer = self.start(row, **{"person-0": "", "person-1": ""})
-        self.assertContains(answer, "Choose for at least one person who they are here.", status_code=400)
+        self.assertContains(answer, "Match at least one person to a member.", status_code=400)
         answer = self.start(row, **{"person-0": "charlie"})
         self.assertEqual(answer.status_code, 400)  # no member
         self.start(row, **{"person-0": "", "person-1": "bob"})

@@ -65,7 +65,7 @@ class PastTest(MemoryPageCase):
         self.assertContains(self.then(self.alice, at=LATER), "Memory was off then")
         services.forget(self.apollo.bank, chat="c0", actor="alice", now=LATER)
         page = self.then(self.alice, at=RENDERED_AT)
-        self.assertContains(page, "some may be missing")
+        self.assertContains(page, "some lines may be missing")
         self.assertNotContains(page, "zanzibar")
         self.assertContains(page, FERRY)
         BlockLineVersion.objects.all().delete()
