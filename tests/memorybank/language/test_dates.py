@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memorybank.language.dates import format_date, resolve, shorten_dates
+from memorybank.language.dates import format_date, resolve
+from memorybank.language.dates.heading import shorten_dates
 
 WEDNESDAY = date(2023, 5, 10)
 
