@@ -31,6 +31,7 @@ from tests.support.factories import (
     tag,
     undone,
 )
+from tests.support.requirements import IS_CI
 from tests.support.word_search import places, visible_text
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +137,8 @@ def test_nothing_is_left_where_a_model_wrote(model: ScriptedLLM, subtests: pytes
     [month] = digests("month")
     cited = kept_by(month)[:1] or [Fact.objects.filter(entry__chat__key="other1").earliest("pk").pk]
     add_fact(month, f"Others speak of the {WORD}, too.", position=90, citations=cited)  # it had read the neighbours
-    for way, erase in WAYS.items():
+    ways = WAYS if IS_CI else {"author": by_author}  # each is tried without a model in every run
+    for way, erase in ways.items():
         with subtests.test(way=way), undone():
             erase(Bank.objects.get(pk=bank.pk))
             assert gone(bank)
