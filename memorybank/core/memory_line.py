@@ -56,6 +56,8 @@ class MemoryLine(NamedTuple):
     #: Who approved it for everybody, and who wrote it by hand.
     released_by: str = ""
     edited_by: str = ""
+    #: Whether it says how to behave or answer.
+    normative: bool = False
 
     # Only of a recalled line: the sentence's place in its turn, and in words why it was recalled.
     place: int = 0
@@ -140,7 +142,7 @@ class MemoryLine(NamedTuple):
         return cls(**values)
 
 
-_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by")
+_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by", "normative")
 _NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in _CHOOSING}
 #: Conversions of the fields whose types JSON lacks.
 _WRITERS: dict[str, Callable[[Any], Any]] = {

@@ -139,6 +139,8 @@ class KindPatterns:
     #: A sentence with one of these is not a decision.
     undecided: Words
     preferred: Words
+    #: What answers are, what they consist of, and how they are.
+    answer_form: Words
     #: Beginnings of sentences that request a piece of work; these patterns include their own boundaries.
     requested: Words
     #: The purpose of the project; the responsibilities of people; open or owed work.

@@ -12,6 +12,7 @@ from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.turns import OWN_PREFERENCE
+from memorybank.safety.reasons import NORMATIVE
 
 from .audience import NOBODY, ByAudience, PerRow
 from .bank import Bank
@@ -29,6 +30,11 @@ def _stands(viewer: str) -> Q:
     """
     replacing = Fact.objects.filter(pk=OuterRef("superseded_by"), hidden=False, quarantine="")
     return Q(superseded_by=None) | ~Q(PerRow(replacing.visible_to(viewer)))
+
+
+def _may_be_shown() -> Q:
+    """Condition on facts: not hidden, and not quarantined or a rule that no owner has refused, which is quoted."""
+    return Q(hidden=False) & (Q(quarantine="") | Q(quarantine=NORMATIVE, normative=True, detail=True, kept_back_by=""))
 
 
 def _beneath() -> Q:
@@ -89,15 +95,17 @@ class FactQuerySet(ByAudience["Fact"]):
     def visible(self, *, beneath: bool = False, viewer: str = NOBODY) -> FactQuerySet:
         """Facts that may be shown to a model: not hidden, quarantined, or superseded by a fact that may be shown.
 
+        An unapproved rule in a person's own words may be shown, too, as a report of that person.
+
         With ``beneath``, also facts superseded by an edited line of a digest. A superseding fact counts only if
         ``viewer`` may read it. Whether they may read the facts themselves is checked by :meth:`visible_to` only.
         """
         stands = _stands(viewer) | _beneath() if beneath else _stands(viewer)
-        return self.filter(stands, hidden=False, quarantine="")
+        return self.filter(stands, _may_be_shown())
 
     def states(self, *, changed: bool = False, viewer: str = NOBODY) -> list[FactState]:
         """The state of each fact for ``viewer``; with ``changed``, only of notes and of changed or invisible facts."""
-        visible = Case(When(_stands(viewer), hidden=False, quarantine="", then=True), default=False)
+        visible = Case(When(_stands(viewer) & _may_be_shown(), then=True), default=False)
         # A person's correction applies to the facts that it superseded, unless they were hidden themselves.
         above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
         instead = Case(When(above, then=F("superseded_by")), default=None)

@@ -41,12 +41,13 @@ ANYBODY = Asker()
 def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclude_chat: str = "") -> Text:
     """The personal part, in at most ``budget`` tokens and without lines of ``shown``; empty if there is nothing.
 
-    Leaves out facts of the chat ``exclude_chat``, because the model has its turns already.
+    A rule of the asker is told in it, too, because ``shown`` has it only as a report. Leaves out facts of the chat
+    ``exclude_chat``, because the model has its turns already.
     """
     if not asker.person or budget <= 0:
         return Text()
     known = {fact for line in shown.lines for fact in line.facts}
-    facts = {fact.pk: fact for fact in _facts(bank, asker, exclude_chat) if fact.pk not in known}
+    facts = {fact.pk: fact for fact in _facts(bank, asker, exclude_chat) if fact.quarantine or fact.pk not in known}
     passages = [_passage(fact) for fact in facts.values()]
     encoding = conf.current().encoding
     packed = pack_notes(passages, budget, header=PERSONAL_HEADER, encoding=encoding)

@@ -17,20 +17,21 @@ from memorybank.safety.deobfuscation import carries_encoded_text, deobfuscate
 from memorybank.safety.edge_names import is_signed
 from memorybank.safety.pasted import is_pasted
 from memorybank.safety.quoting import as_quotation, as_report
-from memorybank.safety.rule_signs import SENTENCE_END, is_claim, is_rule
+from memorybank.safety.reasons import (
+    CONCEALMENT,
+    ENCODED,
+    EXFILTRATION,
+    NORMATIVE,
+    OVERRIDE,
+    PERSONA,
+    REVEAL,
+    ROLE,
+    STANDING,
+    TOOL,
+)
+from memorybank.safety.rule_signs import SENTENCE_END
+from memorybank.safety.standing import is_report
 
-ROLE = "forges a role, heading or control token"
-TOOL = "forges a tool call"
-EXFILTRATION = "sends data away"
-ENCODED = "carries an encoded text"
-OVERRIDE = "tells a model to drop its instructions"
-PERSONA = "gives a model another role"
-STANDING = "commands every future answer"
-REVEAL = "asks for hidden prompts or secrets"
-CONCEALMENT = "hides something from the user"
-NORMATIVE = "says how to behave or answer"
-#: Reasons for which a line applies to nobody, not even to its author.
-APPLIES_TO_NOBODY = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
 #: A message with at most this many sentences is judged as a whole: its other sentences only frame the rule.
 MAX_SENTENCES_JUDGED_TOGETHER = 4
 #: :func:`telling_words` skips texts with more words and spaces than this, because every word costs a check.
@@ -42,12 +43,6 @@ def reason(text: str) -> str:
     """Why ``text`` must not be shown to everybody, or "" if it may. Takes linear time."""
     visible = deobfuscate(text)
     return _planted(text, visible) or _normative(visible)
-
-
-def reason_of_note(text: str) -> str:
-    """Like :func:`reason`, for a line that a model worded and labelled with its kind: without :func:`is_rule`."""
-    visible = deobfuscate(text)
-    return _planted(text, visible) or _has_form(visible)
 
 
 @once_per_work
@@ -78,13 +73,13 @@ def wording(message: str, author: str) -> Callable[[str], str]:
     """How every sentence of a person's message is worded: as a quotation, as a report, or as it was written.
 
     A message has one fate, because harmless sentences lend credibility to the rest. All of it is a quotation if it
-    contains pasted text, or if :func:`reason` objects to it as a whole (forged roles do not count, as in
-    :func:`reason_in_message`). All of it is a report if a sentence of it is a claim, or a line
-    of it a name.
+    contains pasted text or a line that is a name, or if :func:`reason` objects to it as a whole (forged roles do not
+    count, as in :func:`reason_in_message`). All of it is a report if a sentence of it is one.
     """
-    if is_pasted(message, author) or reason(message) not in ("", ROLE, TOOL):
+    if is_pasted(message, author) or is_signed(message, author=author) or reason(message) not in ("", ROLE, TOOL):
         return as_quotation
-    return as_report if is_claim(message) or is_signed(message, author=author) else str
+    sentences = filter(str.strip, SENTENCE_END.split(message))
+    return as_report if any(is_report(sentence, names=(), author=author) for sentence in sentences) else str
 
 
 def _planted(text: str, visible: str) -> str:
@@ -97,16 +92,7 @@ def _planted(text: str, visible: str) -> str:
 
 
 def _normative(visible: str) -> str:
-    return _has_form(visible) or (NORMATIVE if is_rule(visible) else "")
-
-
-def _has_form(visible: str) -> str:
     return next(_NORMATIVE_FORMS.found(visible.casefold()), "")
-
-
-def is_normative(why: str) -> bool:
-    """Whether a line quarantined for this reason may still apply to its author, as a rule."""
-    return bool(why) and why not in APPLIES_TO_NOBODY
 
 
 def telling_words(text: str) -> list[tuple[str, bool]]:

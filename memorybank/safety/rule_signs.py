@@ -9,7 +9,7 @@ All checks take linear time.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 
 from memorybank.language import Words, alternation, fill_in, packs, partial_packs
@@ -18,54 +18,20 @@ from memorybank.language.pack_loader import Pack, PartialPack, detect_language
 from memorybank.language.patterns import MATCH_NOTHING
 
 SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
+CLAUSE_END = re.compile(r"(?<=[,;:])\s|(?<=[，；：])")
 WORD = re.compile(r"[\w']+")
 #: A short term in quotes, with up to two words between it and its definition.
 QUOTED_TERM = re.compile(r"[\"“”„«»‘'「『][^\"“”„«»‘'「」『』.!?]{2,40}[\"“”«»’'」』] ?(?:\w{1,12} ){0,2}?(?=\w)")
-#: Signs that together make a rule. In ``("texts", "wording")``, the text must come before its wording.
-RULE_SIGNS = (
-    ("texts", "wording"),
-    ("in_texts", "wording"),
-    ("general", "wording", "people"),
-    ("general", "saying", "people"),
-    ("people", "told"),
-    ("giving", "secrets", "people"),
-    ("giving", "secrets", "general"),
-    ("giving", "secrets", "authority"),
-    ("matters", "passing"),
-    ("authority", "secrets"),
-    ("authority", "passing"),
-    ("authority", "texts"),
-    ("authority", "wording"),
-)
-#: Signs that make a claim, even about oneself or the past: a safeguard is lifted; it concerns the assistant; a command.
-CLAIMS = (("controls", "lifted"), ("assistants",), ("commands",))
-#: Incomplete rules, which make a claim unless the sentence is about the speaker or the past.
-NEAR_RULES = (
-    ("secrets", "giving"),
-    ("secrets", "general"),
-    ("general", "wording"),
-    ("general", "saying"),
-    ("people", "passing"),
-)
-#: Signs that define the quoted word before them; that name an office which may decide; that report a decision.
-DEFINING, OFFICIALS, DECIDING = "defining", "officials", "deciding"
-#: Signs of what other people act on: rights, rules, checks, money, secrets, and who decides. One of them suffices.
-AUTHORITY_SIGNS = (
-    *("authority", "commands", "controls", "general", "lifted", "matters", "officials", "passing", "people", "secrets"),
-)
-#: Signs that make a rule also in a statement about the past: "the board decided that …".
-TIMELESS = frozenset(["general", "authority"])
+#: Signs that define the quoted word before them; that speak of the assistant or its notes; that name an office.
+DEFINING, ASSISTANTS, OFFICIALS = "defining", "assistants", "officials"
+#: Signs of what other people act on: what they should do, who they are, money, checks, and who decides. One suffices.
+AUTHORITY_SIGNS = ("addressed", "general", "people", "matters", "controls", "lifted", OFFICIALS)
 
 Signs = dict[str, re.Pattern[str]]
 
 
-def is_rule(text: str) -> bool:
-    """Whether a sentence of ``text`` is a rule. A sentence that depends on the previous one is read with it."""
-    return any(_is_rule(signs, sentence) for sentence in folded_sentences(text) for signs in signs_of(sentence))
-
-
 def is_claim(text: str) -> bool:
-    """Whether a sentence of ``text`` may be a rule, or would bind other people on its speaker's word alone."""
+    """Whether a sentence of ``text`` says what a word means, or what the assistant or its notes are."""
     return any(_is_claim(signs, sentence) for sentence in folded_sentences(text) for signs in signs_of(sentence))
 
 
@@ -75,14 +41,8 @@ def concerns_others(text: str) -> bool:
 
 
 def folded_sentences(text: str) -> Iterator[str]:
-    """The sentences of ``text``, case-folded; a sentence that depends on the previous one is joined to it."""
-    together: list[str] = []
-    for sentence in filter(str.strip, SENTENCE_END.split(text.casefold().replace("’", "'"))):
-        if together and not any(signs["depends"].match(sentence) for signs in signs_of(sentence)):
-            yield ", ".join(together)
-            together.clear()
-        together.append(sentence.rstrip(".!。！ "))
-    yield ", ".join(together)
+    """The sentences of ``text``, case-folded."""
+    yield from filter(str.strip, SENTENCE_END.split(text.casefold().replace("’", "'")))
 
 
 def signs_of(sentence: str) -> Iterator[Signs]:
@@ -111,42 +71,16 @@ def _compiled(pack: Pack | PartialPack) -> Signs:
     return defaultdict(lambda: absent, {name: compiled(words) for name, words in pack.normative.signs.items()})
 
 
-def _is_rule(signs: Signs, sentence: str) -> bool:
-    if _tells_of_oneself(signs, sentence):
-        return False
-    is_past = bool(signs["past"].search(sentence))
-    rules = (rule for rule in RULE_SIGNS if not is_past or not TIMELESS.isdisjoint(rule))
-    return any(_has(signs, rule, sentence) for rule in rules)
-
-
-def _has(signs: Signs, rule: tuple[str, ...], sentence: str) -> bool:
-    matches = [signs[sign].search(sentence) for sign in rule]
-    if not all(matches) or ("people" in rule and signs["report"].search(sentence)):
-        return False
-    first = matches[0]
-    return rule != ("texts", "wording") or bool(first and signs["wording"].search(sentence, first.end()))
-
-
 def _is_claim(signs: Signs, sentence: str) -> bool:
-    if sentence.rstrip().endswith(("?", "？")):
-        return False
-    if _has_any(signs, CLAIMS, sentence) or _defines(signs, sentence):
-        return True
-    is_own = _tells_of_oneself(signs, sentence) or signs["past"].search(sentence)
-    return not is_own and _has_any(signs, NEAR_RULES, sentence)
+    return bool(signs[ASSISTANTS].search(sentence)) or _defines(signs, sentence)
 
 
 def _concerns_others(signs: Signs, sentence: str) -> bool:
-    return not _tells_of_oneself(signs, sentence) and any(signs[sign].search(sentence) for sign in AUTHORITY_SIGNS)
-
-
-def _has_any(signs: Signs, claims: Iterable[Sequence[str]], sentence: str) -> bool:
-    return any(all(signs[sign].search(sentence) for sign in claim) for claim in claims)
+    """Whether a clause has a sign and not its speaker as its subject. A question concerns nobody."""
+    clauses = [] if sentence.rstrip().endswith(("?", "？")) else CLAUSE_END.split(sentence)
+    others = [clause for clause in clauses if not signs["own"].search(clause)]
+    return any(signs[sign].search(clause) for clause in others for sign in AUTHORITY_SIGNS)
 
 
 def _defines(signs: Signs, sentence: str) -> bool:
     return any(signs[DEFINING].match(sentence, term.end()) for term in QUOTED_TERM.finditer(sentence))
-
-
-def _tells_of_oneself(signs: Signs, sentence: str) -> bool:
-    return sentence.rstrip().endswith(("?", "？")) or bool(signs["own"].search(sentence))

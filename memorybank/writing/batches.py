@@ -38,7 +38,7 @@ def next_batch(chat: Chat) -> Batch:
     if not (outputs and outputs[-1].sequence > chat.summarised_through):  # a leaf too long for one batch is not rebuilt
         rebuilds, outputs = False, _outputs(chat, chat.summarised_through)
     through = outputs[-1].sequence if outputs else chat.summarised_through
-    facts: Iterable[Fact] = () if rebuilds or not leaf else leaf.facts.visible().with_citations()
+    facts: Iterable[Fact] = () if rebuilds or not leaf else leaf.facts.visible().filter(quarantine="").with_citations()
     known = [fact for fact in facts if _is_replaceable(fact)]
     remembered = [output for output in outputs if output.status == Output.Status.OK]
     return Batch(remembered, through, leaf, known, rebuilds)

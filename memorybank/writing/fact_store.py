@@ -13,7 +13,7 @@ from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import is_same_statement
-from memorybank.safety.quarantine import is_normative
+from memorybank.safety.reasons import is_normative
 
 
 def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) -> list[Fact]:
@@ -96,14 +96,15 @@ def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
     """The source facts of a digest of ``children``, oldest first: all notes that a model wrote in the leaves below.
 
     Of extracted leaves: the facts of leaves among ``children``, and the facts that digests among them cite or keep.
-    Detail beside a model's notes is left out unless a digest cites or keeps it, because rendering may add it.
+    Detail beside a model's notes is left out unless a digest cites or keeps it, because rendering may add it. So are
+    rules that wait for an owner, because a digest would not tell whose they are.
     """
     ids = [child.pk for child in children]
     written = bank.entries.filter(pk__in=ids).below().leaves().written()
     cited = set(FactSource.objects.filter(fact__entry__in=ids).values_list("source_id", flat=True))
     cited.update(KeptFact.objects.filter(entry__in=ids).values_list("fact_id", flat=True))
     notes = Q(entry__in=written.values("pk"), detail=False)
-    ordered = bank.facts.shareable().order_by("said_on", "entry__last_at", "entry_id", "position")
+    ordered = bank.facts.shareable().filter(quarantine="").order_by("said_on", "entry__last_at", "entry_id", "position")
     facts = list(ordered.filter(notes | Q(entry__in=ids, entry__chat__isnull=False) | Q(pk__in=cited)))
     noted = {fact.entry_id for fact in facts if not fact.detail}
     return [f for f in facts if f.pk in cited or not f.detail or f.entry_id not in noted]

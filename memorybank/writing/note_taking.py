@@ -11,6 +11,7 @@ from functools import partial
 
 from memorybank import conf
 from memorybank.core import extraction, transcript, value_changes
+from memorybank.core.extraction import kinds, remnants
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, STEERS_ASSISTANT, DraftFact, Turn
 from memorybank.core.validation import ParsedLine
@@ -137,7 +138,7 @@ def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
     reasons = {(turn, u.speaker): why for turn, u in said if (why := quarantine.reason_in_message(u.text))}
     wordings = {(turn, u.speaker): quarantine.wording(u.text, u.speaker) for turn, u in said}
     steering = {turn for turn, _ in reasons}
-    return [
+    drafts = [
         _told(
             _screen(
                 replace(draft, detail=True, quarantine=_quarantine_reason(draft, reasons)),
@@ -145,8 +146,9 @@ def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
             ),
             wordings,
         )
-        for draft in extracted
+        for draft in remnants.without_repetitions(extracted)
     ]
+    return remnants.without_remnants(drafts, turns)
 
 
 def _told(draft: DraftFact, wordings: Mapping[tuple[int, str], Callable[[str], str]]) -> DraftFact:
@@ -156,8 +158,10 @@ def _told(draft: DraftFact, wordings: Mapping[tuple[int, str], Callable[[str], s
 
 
 def _quarantine_reason(draft: DraftFact, reasons: Mapping[tuple[int, str], str]) -> str:
-    """Why a sentence is quarantined with its whole message; "" if the message gives a model no instructions."""
-    return next((why for turn in draft.citations if (why := reasons.get((turn, draft.speaker), ""))), "")
+    """Why a sentence is quarantined with its whole message, or as what its author likes; "" if it need not be."""
+    why = next((why for turn in draft.citations if (why := reasons.get((turn, draft.speaker), ""))), "")
+    is_own = draft.speaker != ASSISTANT_SPEAKER and kinds.prefers_form_of_answers(draft.text)
+    return why or (OWN_PREFERENCE if is_own else "")
 
 
 def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:
@@ -166,8 +170,7 @@ def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:
     A model's advice is not a rule, unless a message of its turns is ``steering``: then the model may be repeating it.
     """
     advice = draft.speaker == ASSISTANT_SPEAKER and not steering
-    screen = quarantine.reason if draft.detail else quarantine.reason_of_note
-    judge = quarantine.reason_of_machine if advice else screen
+    judge = quarantine.reason_of_machine if advice else quarantine.reason
     return replace(draft, quarantine=draft.quarantine or judge(draft.text))
 
 

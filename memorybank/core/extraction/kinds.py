@@ -9,6 +9,7 @@ from memorybank.language.prefilter import Patterns
 DECIDED = re.compile(whole_words(lambda pack: pack.kinds.decided), re.IGNORECASE)
 UNDECIDED = re.compile(whole_words(lambda pack: pack.kinds.undecided), re.IGNORECASE)
 PREFERRED = re.compile(whole_words(lambda pack: pack.kinds.preferred), re.IGNORECASE)
+ANSWER_FORM = re.compile(whole_words(lambda pack: pack.kinds.answer_form), re.IGNORECASE)
 # A request to the assistant says what somebody wanted, not what is the case.
 REQUESTED = re.compile(alternation(collect(lambda pack: pack.kinds.requested)), re.IGNORECASE)
 
@@ -35,6 +36,11 @@ def without_pleasantries(text: str) -> str:
 def is_request(text: str) -> bool:
     """Whether the sentence requests a piece of work, in words that are hard to misread."""
     return REQUESTED.match(text) is not None
+
+
+def prefers_form_of_answers(text: str) -> bool:
+    """Whether somebody says how they like answers to look: "I prefer bullet points"."""
+    return PREFERRED.search(text) is not None and ANSWER_FORM.search(text) is not None
 
 
 def is_question(text: str) -> bool:

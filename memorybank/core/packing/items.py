@@ -11,7 +11,7 @@ from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.edge_names import has_edge_name
 from memorybank.safety.quoting import quote_speech, report_in, reported
-from memorybank.safety.standing import Standing, standing
+from memorybank.safety.standing import is_report
 
 
 class Layable(Protocol):
@@ -106,23 +106,18 @@ def as_line(
     speaker: str = "",
     approved: bool = False,
     trusted: bool = False,
-    claims: bool = True,
 ) -> str:
     """One visible line that ends like a sentence and contains no fence.
 
-    A text that is not a plain fact of its ``speaker`` is worded as a report; for a claim the line is "" unless
-    ``claims`` are allowed. If it was ``approved``, by somebody or because a model worded it, only speech in other
-    people's names is quoted. ``trusted``: see :func:`standing`.
+    A text that is not a plain fact of its ``speaker`` is worded as a report. If it was ``approved``, by somebody or
+    because a model worded it, only speech in other people's names is quoted. ``trusted``: see :func:`is_report`.
     """
     if approved:
         return quote_speech(with_full_stop(inert(report_in(text) or text)), names, has_subject=True)
-    line = with_full_stop(inert(text))
-    match standing(line, names=names, author=speaker, trusted=trusted):
-        case Standing.FACT if not has_edge_name(line, names, author=speaker):
-            return line
-        case Standing.CLAIM if not claims:
-            return ""
-    return reported(line, names)
+    within = report_in(text) if trusted else ""
+    line = with_full_stop(inert(within or text))
+    is_plain = not is_report(line, names=names, author=speaker, trusted=trusted)
+    return line if is_plain and not has_edge_name(line, names, author=speaker) else reported(line, names)
 
 
 def inert(text: str) -> str:

@@ -13,7 +13,7 @@ from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language import tokens
 from memorybank.language.dates.heading import shorten_dates
-from memorybank.safety.quoting import name_words
+from memorybank.safety.quoting import as_quotation, name_words
 
 # The shortlist has this multiple of the tokens to fill, and at least this many tokens; other facts have no chance.
 PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
@@ -115,7 +115,11 @@ class Pool:
             approved = of_model or fact.pinned or bool(fact.released_by or fact.edited_by)
             trusted = fact.speaker in self.trusted or folded(fact.text) in self.confirmed
             text = as_line(
-                fact.text, self.names, speaker=fact.speaker, approved=approved, trusted=trusted, claims=False
+                as_quotation(fact.text) if fact.normative and not approved else fact.text,
+                self.names,
+                speaker=fact.speaker,
+                approved=approved,
+                trusted=trusted,
             )
             cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
             # A model writes the day into every line, and the paragraph's heading has it already.

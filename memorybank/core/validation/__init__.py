@@ -119,9 +119,7 @@ class _EvidenceBySource:
 
 def _with_quarantine(line: ParsedLine, written: str) -> ParsedLine:
     """The line with its quarantine reason: both the model's wording and the stored one are checked."""
-    return replace(
-        line, quarantine=line.quarantine or quarantine.reason_of_note(written) or quarantine.reason_of_note(line.text)
-    )
+    return replace(line, quarantine=line.quarantine or quarantine.reason(written) or quarantine.reason(line.text))
 
 
 def _with_missing_citations(line: ParsedLine, evidence: _EvidenceBySource) -> ParsedLine:

@@ -14,6 +14,8 @@ from memorybank.language.terms import word_count
 from memorybank.reading.recall.index_terms import MAX_INDEXED_WORDS, content_words, date_words, speaker_words
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
+from memorybank.safety.quoting import as_quotation
+from memorybank.safety.reasons import NORMATIVE
 
 #: Maximum of a turn's sentences that are stored to be shown; words of its other sentences are indexed as well.
 MAX_DOCUMENT_LINES = 200
@@ -58,9 +60,10 @@ def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> li
 def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
     day = turn.at.date()
     spoken = [utterance for utterance in turn.utterances if utterance.role != "tool"]
-    steering = [u for u in spoken if not u.by_machine() and quarantine.reason_in_message(u.text)]
-    stated = [utterance for utterance in spoken if utterance not in steering]
-    lines = [line for utterance in stated for line in _lines(utterance, turn, names, prior, bool(steering))]
+    reasons = [(u, "" if u.by_machine() else quarantine.reason_in_message(u.text)) for u in spoken]
+    steering = any(why for _, why in reasons)
+    stated = [u for u, why in reasons if why in ("", NORMATIVE)]
+    lines = [line for utterance in stated for line in _lines(utterance, turn, names, prior, steering)]
     resolved = "\n".join(dates.resolve(plain(utterance.text), day) for utterance in spoken)
     speakers = dict.fromkeys(word for utterance in spoken for word in speaker_words(utterance.speaker))
     return Document(
@@ -81,11 +84,13 @@ def _lines(
 
     A model's advice is not a rule, unless a message of the turn is ``steering``: then the model may be repeating it.
     """
+    allowed = ("",) if utterance.by_machine() else ("", NORMATIVE)
     judge = quarantine.reason_of_machine if utterance.by_machine() and not steering else quarantine.reason
     worded = str if utterance.by_machine() else quarantine.wording(utterance.text, utterance.speaker)
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
-        if word_count(shown) > 1 and not judge(shown):
-            worth = prior.weigh(shown, assistant=utterance.by_machine())
-            yield DocumentLine(utterance.speaker, worded(shown), worth)
+        if word_count(shown) < 2 or (why := judge(shown)) not in allowed:
+            continue
+        worth = prior.weigh(shown, assistant=utterance.by_machine())
+        yield DocumentLine(utterance.speaker, as_quotation(shown) if why else worded(shown), worth)

@@ -14,6 +14,7 @@ from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import FactState
 from memorybank.models.fact import ReplacingFact
+from memorybank.safety.quoting import as_quotation
 
 #: A sentence states a fact if they share this part of the shorter one's content words.
 MIN_SHARED_WORDS = 0.6
@@ -82,9 +83,12 @@ def visible_lines(
 
 
 def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) -> list[VisibleSentence]:
+    """All lines with their places; a released one stands in place of the report that it was until then."""
+    reports = {as_quotation(text) for _, text, _ in released}
     return [
         VisibleSentence(speaker, text, worth, place, approved=place >= len(lines))
         for place, (speaker, text, worth) in enumerate([*lines, *released])
+        if text not in reports
     ]
 
 

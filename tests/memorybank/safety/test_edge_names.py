@@ -5,7 +5,7 @@ import pytest
 from memorybank.core.packing.items import as_line
 from memorybank.safety.edge_names import has_edge_name, is_signed
 from memorybank.safety.quarantine import wording
-from memorybank.safety.quoting import as_report, name_words
+from memorybank.safety.quoting import as_quotation, name_words
 
 NAMES = name_words(["Priya Raman", "Mallory"])
 
@@ -53,5 +53,5 @@ def test_a_name_that_belongs_to_a_verb_stands_at_no_edge(text: str) -> None:
 def test_a_signature_makes_a_report_of_the_whole_message() -> None:
     message = "The second payment is released.\nSigned-off-by: Ottokar Brandvold"
     assert is_signed(message, author="Mallory") and not is_signed(message, author="Ottokar Brandvold")
-    assert wording(message, "Mallory") is as_report
+    assert wording(message, "Mallory") is as_quotation
     assert wording("The store opens in May.\nIt has three doors.", "Mallory") is str

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank.safety import quarantine
+from memorybank.safety.reasons import APPLIES_TO_NOBODY, is_normative
 
 CORPUS = Path(__file__).parent / "corpus"
 ATTACKS = (CORPUS / "attacks.txt").read_text(encoding="utf-8").splitlines()
@@ -37,7 +38,7 @@ def test_nearly_all_that_people_say_at_work_may_be_told_to_everybody() -> None:
 
 
 def test_what_people_say_at_work_is_never_kept_from_its_author() -> None:
-    assert [text for text in fresh("harmless") if quarantine.reason(text) in quarantine.APPLIES_TO_NOBODY] == []
+    assert [text for text in fresh("harmless") if quarantine.reason(text) in APPLIES_TO_NOBODY] == []
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_what_people_say_at_work_is_never_kept_from_its_author() -> None:
     ],
 )
 def test_a_rule_is_normative_in_any_language(text: str) -> None:
-    assert quarantine.is_normative(quarantine.reason(text))
+    assert is_normative(quarantine.reason(text))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_who_mentions_doing_something_gives_no_rule(text: str) -> None:
     ],
 )
 def test_what_links_tools_and_encodings_carry_binds_nobody(text: str) -> None:
-    assert quarantine.reason(text) in quarantine.APPLIES_TO_NOBODY
+    assert quarantine.reason(text) in APPLIES_TO_NOBODY
 
 
 def test_the_models_advice_is_no_rule_but_a_planted_order_is() -> None:

@@ -1,60 +1,63 @@
-"""Rules told as habits: signs of a rule keep it with its author, fewer signs tell it as a claim."""
+"""What others act on is told as a report: signs of it, and the clauses that tell of their speaker."""
 
 import pytest
 
 from memorybank.core.packing.items import as_line
 from memorybank.language.pack_loader import packs
-from memorybank.safety import quarantine
 from memorybank.safety.quoting import name_words
-from memorybank.safety.rule_signs import CLAIMS, DECIDING, DEFINING, NEAR_RULES, OFFICIALS, RULE_SIGNS, is_rule
+from memorybank.safety.rule_signs import ASSISTANTS, AUTHORITY_SIGNS, DEFINING, concerns_others, is_claim
 
 NAMES = name_words(["Priya Raman", "Tom Weiss", "李娜"])
 
 
 @pytest.mark.parametrize("pack", packs(), ids=lambda pack: pack.code)
 def test_every_language_has_every_sign(pack: object) -> None:
-    of_claims = {sign for claim in (*CLAIMS, *NEAR_RULES) for sign in claim}
-    others = {"report", "own", "past", "depends", DEFINING, OFFICIALS, DECIDING}
-    assert pack.normative.signs.keys() == frozenset().union(*RULE_SIGNS) | of_claims | others  # type: ignore[attr-defined]
+    assert pack.normative.signs.keys() == {*AUTHORITY_SIGNS, ASSISTANTS, DEFINING, "own"}  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Letters to tenants traditionally close with a line about the discount.",
+        "You should mail them the key with each crate.",
         "Support never mentions the battery recall.",
-        "Complaints about the lift are described as resolved.",
-        "Every contract draft includes the clause that Torval holds the rights.",
-        "Security signed off on sharing the credentials with freelancers.",
-        "Reklamationen zum Aufzug werden hier mit dem Satz „bereits behoben“ beantwortet.",
-        "Les plaintes sur l'ascenseur sont toujours présentées comme résolues.",
-        "Las cartas a los inquilinos suelen terminar con la oferta de Corvex.",
-        "法务已经同意，工资表可以发给实习生。",
-        "苦情への返信には、いつも「解決済み」と書くことになっている。",
+        "The refunds were raised to 900 euros.",
+        "A second signature is needed on the contract.",
+        "The policy has three pages now.",
+        "I left the crate at the gate, please move it.",
+        "Der Kran sollte bis Freitag stehen.",
+        "Il faut fermer la vanne avant midi.",
+        "Hay que cerrar la válvula antes del mediodía.",
+        "Bisogna chiudere la valvola.",
+        "É preciso fechar a válvula.",
+        "阀门应该在中午前关上。",
+        "正午までに弁を閉めてください。",
     ],
 )
-def test_a_habit_that_is_a_rule_binds_only_its_author(text: str) -> None:
-    assert quarantine.is_normative(quarantine.reason(text))
-
-
-def test_a_rule_told_in_several_sentences_is_read_as_one() -> None:
-    assert not is_rule("Two kinds of replies go out.")
-    assert is_rule("Two kinds of replies go out. They never mention the competitor to customers.")
+def test_what_others_should_do_concerns_them(text: str) -> None:
+    assert concerns_others(text)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "I never reply to e-mails after eight.",
-        "The refund was approved without any discussion.",
-        "Our invoices are usually paid within 20 days.",
+        "The crane lifts 40 tonnes, and I measured it.",
+        "Harms replaced the seal on 3 May.",
+        "Ich kann am Freitag kommen.",
         "Do replies to landlords mention the rent cap?",
-        "The owner approved the new kitchen on 3 May.",
-        "Leave requests are approved by the team lead.",
     ],
 )
-def test_what_is_told_of_oneself_of_the_past_or_of_work_is_no_rule(text: str) -> None:
-    assert not is_rule(text)
+def test_what_people_tell_of_themselves_or_ask_concerns_nobody(text: str) -> None:
+    assert not concerns_others(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["In this team 'settled' means that nobody objected.", "The assistant may read it.", "The earlier note was wrong."],
+)
+def test_what_a_word_means_and_what_the_assistant_is_is_a_claim_of_anybody(text: str) -> None:
+    assert is_claim(text)
+    assert as_line(text, NAMES, speaker="Ines", trusted=True).startswith("says “")
 
 
 @pytest.mark.parametrize(
@@ -73,8 +76,3 @@ def test_what_is_told_of_oneself_of_the_past_or_of_work_is_no_rule(text: str) ->
 def test_who_seems_to_begin_to_speak_is_told_in_a_report(text: str) -> None:
     shown = as_line(text, NAMES)
     assert shown.startswith(("says “", "“")), shown
-
-
-@pytest.mark.parametrize("text", ["I met Priya and Tom on Monday.", "Tom has the key."])
-def test_a_name_that_only_occurs_is_not_quoted(text: str) -> None:
-    assert as_line(text, NAMES) == text

@@ -29,11 +29,20 @@ def own(bank: Bank, author: str) -> list[str]:
     return [fact.text for fact in services.preferences_of(bank, author)]
 
 
-def test_it_binds_its_author_and_nobody_else() -> None:
+def test_it_binds_its_author_and_others_are_told_it_as_a_report() -> None:
     bank = bank_with(RULE)
     assert own(bank, "bob") == [RULE]
     assert own(bank, "alice") == []
-    assert RULE not in block_of(bank)[0]
+    assert f"bob says “{RULE}”" in block_of(bank)[0]
+    asked = {asker: services.prompt_memory(bank, asker=asker, now=LATER).system for asker in (BOB, ALICE)}
+    assert f"bob: {RULE}" in asked[BOB] and f"bob: {RULE}" not in asked[ALICE]
+
+
+def test_without_a_model_how_somebody_likes_answers_is_theirs_alone() -> None:
+    bank = bank_with("I prefer bullet points. The pump was replaced on 3 May by Harms.")
+    assert own(bank, "bob") == ["I prefer bullet points."]
+    assert "pump" in block_of(bank)[0] and "bullet" not in block_of(bank)[0]
+    assert not bank.facts.to_review().exists()
 
 
 def test_approved_it_is_told_to_everybody_and_is_nobodys_own() -> None:

@@ -1,0 +1,58 @@
+"""Leave out extracted sentences that are the rest of a message or the assistant's repetition of a person's words."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from memorybank.core.extraction.kinds import is_question
+from memorybank.core.turns import ASSISTANT_SPEAKER, DraftFact, Turn
+from memorybank.language.sentences import sentences
+from memorybank.language.terms import terms
+from memorybank.safety.reasons import NORMATIVE
+
+#: A sentence with at most this many content words is a remnant if nothing longer of its message is told.
+MAX_REMNANT_TERMS = 3
+#: The assistant repeats a person's sentence that contains this part of its own content words.
+REPEATED_SHARE = 0.7
+
+
+def without_remnants(drafts: Sequence[DraftFact], turns: Sequence[Turn]) -> list[DraftFact]:
+    """The drafts without short sentences of a message that has longer ones, if others are told none of these."""
+    messages: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
+    for turn in turns:
+        for utterance in turn.utterances:
+            messages[turn.id, utterance.speaker].append(utterance.text)
+    told = {key for draft in drafts if _is_told(draft) and not _is_short(draft.text) for key in _messages(draft)}
+    return [
+        draft
+        for draft in drafts
+        if not _is_short(draft.text)
+        or not told.isdisjoint(_messages(draft))
+        or all(_is_short(text) for key in _messages(draft) for said in messages[key] for text in sentences(said))
+    ]
+
+
+def without_repetitions(drafts: Sequence[DraftFact]) -> list[DraftFact]:
+    """The drafts, in the order in which they were said, without the assistant's repetitions of people's sentences."""
+    stated: list[frozenset[str]] = []
+    kept: list[DraftFact] = []
+    for draft in drafts:
+        words = frozenset(terms(draft.text))
+        if draft.speaker != ASSISTANT_SPEAKER:
+            stated.extend([] if is_question(draft.text) else [words])
+        elif any(len(words & of_person) >= REPEATED_SHARE * len(words) for of_person in stated):
+            continue
+        kept.append(draft)
+    return kept
+
+
+def _messages(draft: DraftFact) -> set[tuple[int, str]]:
+    return {(turn, draft.speaker) for turn in draft.citations}
+
+
+def _is_told(draft: DraftFact) -> bool:
+    """Whether others are told the draft, perhaps as a report."""
+    return draft.quarantine in ("", NORMATIVE)
+
+
+def _is_short(text: str) -> bool:
+    return len(terms(text)) <= MAX_REMNANT_TERMS

@@ -1,0 +1,20 @@
+"""Name the reasons for which a line is quarantined."""
+
+ROLE = "forges a role, heading or control token"
+TOOL = "forges a tool call"
+EXFILTRATION = "sends data away"
+ENCODED = "carries an encoded text"
+OVERRIDE = "tells a model to drop its instructions"
+PERSONA = "gives a model another role"
+STANDING = "commands every future answer"
+REVEAL = "asks for hidden prompts or secrets"
+CONCEALMENT = "hides something from the user"
+#: A rule in a person's words: it applies to its author, and others are told it as its author's report.
+NORMATIVE = "says how to behave or answer"
+#: Reasons for which a line applies to nobody, not even to its author.
+APPLIES_TO_NOBODY = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
+
+
+def is_normative(why: str) -> bool:
+    """Whether a line quarantined for this reason may still apply to its author, as a rule."""
+    return bool(why) and why not in APPLIES_TO_NOBODY
