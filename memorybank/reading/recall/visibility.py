@@ -14,7 +14,7 @@ from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import FactState
 from memorybank.models.fact import ReplacingFact
-from memorybank.safety.quoting import as_quotation
+from memorybank.safety.quoting import as_quotation, report_in
 
 #: A sentence states a fact if they share this part of the shorter one's content words.
 MIN_SHARED_WORDS = 0.6
@@ -151,6 +151,6 @@ def as_paragraphs(lines: Sequence[Sequence[object]]) -> str:
         if paragraphs and speaker == last:
             paragraphs[-1] = f"{with_full_stop(paragraphs[-1])} {text}"
         else:
-            paragraphs.append(f"{speaker}: {text}")
+            paragraphs.append(f"{speaker} {text}" if report_in(str(text)) else f"{speaker}: {text}")
         last = speaker
     return "\n".join(paragraphs)

@@ -68,7 +68,7 @@ def test_it_finds_the_turn_that_answers_and_puts_it_first() -> None:
     say(bank, "b", "The night ferry was late again.")
     say(bank, "c", "Who paints the harbour crane?")
     assert recalled_turns(bank, "Where does the invoice importer go?")[0].startswith(
-        "Priya: The invoice importer moves to Lisbon"
+        "Priya says “The invoice importer moves to Lisbon"
     )
 
 
