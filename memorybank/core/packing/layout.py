@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from memorybank.core.packing.items import Item, L, inert
 from memorybank.language import tokens
+from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import word_count
 from memorybank.safety.quoting import REPORTED, report_in
 
@@ -122,7 +123,7 @@ def _line(worded: Sequence[tuple[Item[Any], str]]) -> str:
         speaker, is_report = _inert_name(item.line.speaker), bool(report_in(text))
         begins = place == 0 or item.line.speaker != last or words >= WORDS_PER_NAME
         if not begins and is_report and after_report:
-            line = f"{line.removesuffix('”')} {text.removeprefix(REPORTED)}"
+            line = f"{with_full_stop(line.removesuffix('”'))} {text.removeprefix(REPORTED)}"
         elif speaker and (begins or is_report or after_report):
             line += f" {speaker} {text}" if is_report else f" {speaker}: {text}"
         else:

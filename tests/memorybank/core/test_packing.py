@@ -241,7 +241,7 @@ def test_after_a_report_it_names_the_speaker_again() -> None:
 
 
 def test_consecutive_reports_of_a_speaker_are_one_quotation() -> None:
-    facts = [said(1, "says “Ana left.”"), said(2, "says “Bo came.”"), said(3, "says “Cy sat.”", "eve")]
+    facts = [said(1, "says “Ana left”"), said(2, "says “Bo came.”"), said(3, "says “Cy sat.”", "eve")]
     assert "8 May 2023 mallory says “Ana left. Bo came.” eve says “Cy sat.”\n" in pack(facts, 400).text
 
 
