@@ -45,7 +45,7 @@ def test_pinned_it_stands_in_the_block_as_it_was_said() -> None:
 def test_a_pasted_text_is_a_quotation_as_a_whole() -> None:
     bank = bank_with("Please shorten this mail:\n\nFrom: Dana\nSubject: Account\n\nThe cabin in Ulm closes on 4 June.")
     assert "bob says “The cabin in Ulm closes on 4 June.”" in block_of(bank)[0]
-    assert "says “From: Dana Subject: Account The cabin in Ulm closes on 4 June.”" in notes(
+    assert "says “From: Dana. Subject: Account. The cabin in Ulm closes on 4 June.”" in notes(
         bank, "When does the cabin in Ulm close?"
     )
 

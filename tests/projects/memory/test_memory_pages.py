@@ -226,13 +226,13 @@ class FactsTest(MemoryPageCase):
         ferry = Fact.objects.get(text=FERRY)
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
         services.hide(self.apollo.bank, fact_ids=[ferry.pk], actor="alice")
-        for state, text, badge in (
-            ("pinned", CRANE, "pinned"),
-            ("block", CRANE, "in the block"),
-            ("hidden", FERRY, "hidden"),
-            ("held", RULE, "quarantined: "),
+        for state, texts, badge in (
+            ("pinned", [CRANE], "pinned"),
+            ("block", [RULE, CRANE], "in the block"),
+            ("hidden", [FERRY], "hidden"),
+            ("held", [RULE], "quarantined: "),
         ):
-            self.assertEqual(self.found(state=state), [text], state)
+            self.assertEqual(self.found(state=state), texts, state)
             self.assertContains(self.client.get(self.url("memory-facts"), {"state": state}), badge)
         self.assertEqual(self.found(self.bob), [CRANE])  # what is hidden or quarantined is not everybody's to read
         self.assertEqual(self.found(self.bob, state="hidden"), [CRANE])
