@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -50,7 +50,7 @@ def show_chat(
     help_asked: bool = False,
 ) -> HttpResponse:
     """Render the chat page; ``problem`` is why the last action was refused, ``help_asked`` shows keys and commands."""
-    turns, older = turns_before(chat, request.GET.get("before", ""))
+    turns, older, later = turns_before(chat, request.GET.get("before", ""))
     trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
     asker = people.asker(project, request.user)
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial, asker=asker)
@@ -61,6 +61,7 @@ def show_chat(
         {
             **turns_context(request.user, project, chat, turns),
             "older": older,
+            "later": later,
             "memory": memory,
             "state": live_state(project, chat, turns, timezone.now()),
             "read_address": request.build_absolute_uri(reverse("read-chat", args=address)),
@@ -78,13 +79,32 @@ def show_chat(
     )
 
 
-def turns_before(chat: Chat, before: str) -> tuple[list[Output], str | None]:
-    """One page of turns, oldest first, and the cursor of the page before it; an invalid cursor is ignored."""
+class TurnPage(NamedTuple):
+    """One page of turns, oldest first, with the addresses of the page before it and of the page after it."""
+
+    turns: list[Output]
+    older: str
+    later: str
+
+
+def turns_before(chat: Chat, before: str) -> TurnPage:
+    """The page of turns that ends before a cursor; the newest one if it is empty or invalid."""
     outputs = services.turns_of(chat).shown().select_related("answer_context", "draft")
     with suppress(ValueError):
-        turns, older = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
-        return turns[::-1], older
+        turns, cursor = page_after(outputs, before, TURNS_ON_A_PAGE, order="-sequence")
+        later = _later_address(chat, turns[0]) if before and turns else ""
+        return TurnPage(turns[::-1], f"?before={cursor}" if cursor else "", later)
     return turns_before(chat, "")
+
+
+def _later_address(chat: Chat, last: Output) -> str:
+    """The address of the turns after this one, relative to the chat's page; "" if there are none."""
+    cursor = services.public_id(last.sequence)
+    turns, more = page_after(services.turns_of(chat).shown(), cursor, TURNS_ON_A_PAGE, order="sequence")
+    if not turns:
+        return ""
+    page = f"?before={services.public_id(turns[-1].sequence + 1)}" if more else "?"
+    return f"{page}#turn-{services.public_id(turns[0].pk)}"
 
 
 def turns_context(user: User, project: Project, chat: Chat, turns: list[Output]) -> dict[str, Any]:

@@ -44,10 +44,10 @@ def share(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
 def read(request: MemberRequest, tenant: str, project: str, key: str) -> HttpResponse:
     """A shared chat for other members of the project: its turns, without answers that repeat what not all may read."""
     project_row, conversation = permissions.readable_conversation(request.user, f"{tenant}/{project}", key)
-    turns, older = page_context.turns_before(conversation.chat, request.GET.get("before", ""))
-    context = {"project": project_row, "chat": conversation.chat, "conversation": conversation, "older": older}
-    shown = [turn.for_others() for turn in turns if not turn.withheld]
-    return render(request, "projects/read_chat.html", {**context, "turns": shown})
+    page = page_context.turns_before(conversation.chat, request.GET.get("before", ""))
+    context = {"project": project_row, "chat": conversation.chat, "conversation": conversation}
+    shown = page._replace(turns=[turn.for_others() for turn in page.turns if not turn.withheld])
+    return render(request, "projects/read_chat.html", {**context, **shown._asdict()})
 
 
 @chat_view("GET", "HEAD")

@@ -20,6 +20,7 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
 from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
+from projects.memory.rows import turn_address
 from projects.models import AnswerContext, Membership
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
@@ -150,12 +151,32 @@ class PagesTest(Cast):
             services.record(self.apollo.bank, chat_key=chat.key, author="bob", question=question, answer="Yes.")
         self.client.force_login(self.bob)
         page = self.client.get(self.chat_url(chat))
-        older = self.client.get(f"{self.chat_url(chat)}?before={page.context['older']}")
+        older = self.client.get(f"{self.chat_url(chat)}{page.context['older']}")
 
         self.assertNotContains(page, "question-9.")
         self.assertContains(page, "question-59.")
         self.assertContains(older, "question-9.")
         self.assertNotContains(older, "question-10.")
+        self.assertNotContains(page, "Later messages")
+        self.assertContains(older, "Later messages")
+
+    def test_later_messages_lead_on_to_the_end_of_the_chat_and_leave_none_out(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        for number in range(120):
+            services.record(self.apollo.bank, chat_key=chat.key, author="bob", question=f"question-{number}.")
+        self.client.force_login(self.bob)
+        turns = list(services.turns_of(chat).order_by("sequence"))
+        address, seen, pages = turn_address(self.apollo.bank, chat.key, turns[4].pk, turns[4].sequence), [], 0
+        while address:
+            address, _, anchor = address.partition("#turn-")
+            page = self.client.get(address)
+            shown = page.context["turns"]
+            self.assertIn(anchor, [services.public_id(turn.pk) for turn in shown])
+            seen += [turn.pk for turn in shown if turn.pk not in seen]
+            address = page.context["later"] and f"{self.chat_url(chat)}{page.context['later']}"
+            pages += 1
+        self.assertEqual(seen[:5] + sorted(seen[5:]), [turn.pk for turn in turns])
+        self.assertEqual(pages, 4)
 
     def test_a_nonsense_page_number_shows_the_newest_turns(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
