@@ -179,7 +179,9 @@ def private(request: MemberRequest, project: Project, chat: Chat) -> HttpRespons
             context = {"project": project, "chat": chat, "change": change, "chosen": form.cleaned_data}
             return render(request, "projects/change_audience.html", context)
         services.set_audience(project.bank, chat_key=chat.key, readers=readers, actor=actor)
-        if change.loses and change.facts and "undo" not in request.POST:
+        if "undo" in request.POST:
+            messages.success(request, _("Undone: the chat is remembered for whom it was before."))
+        elif change.loses and change.facts:
             back = [("audience", before["audience"]), *(("readers", name) for name in before["readers"])]
             text = _("Others are no longer told what this chat says. Pins and corrections are kept.")
             undo.notice(request, text, address=request.path, fields=[*back, ("undo", _last_turn(chat))])

@@ -280,6 +280,7 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.get_by_text("Remembered for: Only me").click()
     assert hindrances(page) == []
     page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone: the chat is remembered for whom it was before.")).to_be_in_viewport()
     page.get_by_text("Remembered for: Everyone in the project").click()
 
     page.goto("/p/acme/apollo/memory/facts")

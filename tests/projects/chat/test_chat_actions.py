@@ -113,7 +113,9 @@ class OwnChatsTest(Cast):
         form = re.search(r'class="undo">(.*?)</form>', page.content.decode(), re.DOTALL)
         assert form
         fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form[1]))
-        self.assertRedirects(self.post(self.bob, "private", **fields), self.chat_url(self.chat))
+        page = self.post(self.bob, "private", **fields)
+        self.assertRedirects(page, self.chat_url(self.chat))
+        self.assertContains(page, "Undone: the chat is remembered for whom it was before.")
         services.run(bank=self.apollo.bank)
         self.assertTrue(told())
         self.assertTrue(Fact.objects.get(pk=fact.pk).pinned)
