@@ -46,7 +46,7 @@ def decide(page: MemoryPage) -> HttpResponse:
             messages.success(page.request, f"{lines} {outcome}.")
     else:
         messages.success(page.request, gettext("No changes: this was done already."))
-    return page.redirect_back()
+    return page.redirect_back(facts[0] if service == "restore" else None)
 
 
 @memory_page("memory-edit", post=True)
@@ -62,7 +62,7 @@ def edit(page: MemoryPage) -> HttpResponse:
         )
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
-    return page.redirect_back()
+    return page.redirect_back(facts[0])
 
 
 @memory_page("memory-add", post=True)
@@ -111,9 +111,13 @@ def offer_restoring(page: MemoryPage, text: str, facts: list[int]) -> None:
 
 
 def posted_facts(page: MemoryPage) -> list[int]:
-    """The ids of the posted facts, without facts that memory pages never show. Raises Http404 for a malformed id."""
+    """The ids of the posted facts in their order, without those that memory pages never show.
+
+    Raises Http404 for a malformed id.
+    """
     try:
         ids = [PublicId().to_python(name) for name in page.request.POST.getlist("fact")[:MAX_FACTS_IN_FORM]]
     except ValueError:
         raise Http404 from None
-    return list(page.facts.filter(pk__in=ids).values_list("pk", flat=True))
+    shown = set(page.facts.filter(pk__in=ids).values_list("pk", flat=True))
+    return [pk for pk in dict.fromkeys(ids) if pk in shown]

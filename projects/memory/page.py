@@ -73,8 +73,10 @@ class MemoryPage:
             return address
         return reverse("memory", args=[self.project.tenant.slug, self.project.slug])
 
-    def redirect_back(self) -> HttpResponse:
-        return redirect(self.previous_address())
+    def redirect_back(self, line: int | None = None) -> HttpResponse:
+        """Redirect to the previous page, at the line of this fact if it is given and on that page."""
+        address = self.previous_address()
+        return redirect(f"{address}#line-{services.public_id(line)}" if line else address)
 
 
 PageView = Callable[Concatenate[MemoryPage, ...], HttpResponse]

@@ -82,6 +82,8 @@ def decide(page: MemoryPage) -> HttpResponse:
             text = form.get("text", "")
             services.edit(bank, fact_ids=[fact.pk], text=text, actor=page.actor, screened=not page.may_act)
             messages.success(page.request, gettext("Corrected. Shown as your correction."))
+            own_lines = reverse("memory-mine", args=[page.project.tenant.slug, page.project.slug])
+            return redirect(f"{own_lines}#line-{services.public_id(fact.pk)}")
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
     return redirect("memory-mine", page.project.tenant.slug, page.project.slug)

@@ -170,8 +170,10 @@ class DecidingTest(MemoryPageCase):
     def test_an_owner_puts_a_line_right_in_her_name(self) -> None:
         self.client.force_login(self.alice)
         form = {"fact": PublicId().to_url(self.crane.pk), "text": "The zanzibar crane is green."}
-        self.client.post(self.url("memory-edit"), form)
+        answer = self.client.post(self.url("memory-edit"), form)
+        self.assertRedirects(answer, f"{self.url()}#line-{form['fact']}")
         page = self.see(self.bob)
+        self.assertContains(page, f'id="line-{form["fact"]}"')
         self.assertContains(page, "alice, correcting bob</b> The zanzibar crane is green.")
         self.assertContains(page, "edited by alice")
         self.assertNotContains(page, CRANE)  # it may have been put right because not everybody should read it
