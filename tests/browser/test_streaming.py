@@ -216,7 +216,7 @@ def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_follo
     page.get_by_role("button", name="Stop").click()
     shows(page, *WORDS[:1], " …", over=True)
     expect(page.locator("#turns .turn")).to_have_count(1)
-    expect(page.locator(".versions")).to_have_text(re.compile("3/3"))
+    expect(page.locator(".versions")).to_have_text(re.compile("Version 3 of 3"))
     page.get_by_role("button", name="The version before").click()
     shows(page, *WORDS, over=True)
     page.get_by_role("button", name="The version before").click()

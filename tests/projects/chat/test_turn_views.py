@@ -82,9 +82,12 @@ class ReplacingTest(TurnCase):
         messages = [message["content"] for message in scripted().history[-1][1:]]
         self.assertEqual(messages, ["Good morning.", "Noted.", "The crane will be red."])
         self.assertEqual(self.remembered(), [])
-        self.assertContains(page, "</span> 2/2")
+        self.assertContains(page, "Version 2 of 2")
+        self.assertNotContains(page, "Memory uses the version that is shown.")
         self.assertNotContains(page, CRANE)
-        self.post("show-version", self.second)
+        page = self.post("show-version", self.second)
+        self.assertContains(page, "Version 1 of 2")
+        self.assertContains(page, "Memory uses the version that is shown.")
         self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?"])
         services.run(bank=self.apollo.bank, now=NOON + timedelta(days=1))
         self.assertTrue(self.remembered())
@@ -114,9 +117,9 @@ class ReplacingTest(TurnCase):
         self.assertEqual(self.chat.outputs.shown().latest("sequence").answer, "Red it is.")
         self.assertEqual([message["content"] for message in scripted().history[-1][-2:-1]], ["Red it"])
         page = self.client.get(self.chat_url(self.chat))
-        self.assertContains(page, "</span> 3/3")
+        self.assertContains(page, "Version 3 of 3")
         self.post("show-version", self.third)
-        self.assertContains(self.client.get(self.chat_url(self.chat)), "</span> 1/3")
+        self.assertContains(self.client.get(self.chat_url(self.chat)), "Version 1 of 3")
 
     def test_what_broke_off_is_shown_and_continued(self) -> None:
         lost = services.record(
