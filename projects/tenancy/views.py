@@ -53,7 +53,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
         tenancy_members.send(invitation, link)
         if not sends:
             text = _("No mail server is set up, so no mail was sent. The link works once, for %(email)s only:")
-            messages.warning(request, format_html("{} <code>{}</code>", text % {"email": email}, link))
+            messages.warning(request, format_html("{} <code data-copy>{}</code>", text % {"email": email}, link))
     return redirect("people", tenant=tenant)
 
 

@@ -223,7 +223,7 @@ class InvitationTest(PeopleCase):
         self.do("invite", email="erin@example.com", role="member")
         page = self.page()
         self.assertIn("No mail server is set up, so no mail was sent.", page)
-        link = re.search(r"<code>http://testserver(/invitations/[^<]+)</code>", page)
+        link = re.search(r"<code data-copy>http://testserver(/invitations/[^<]+)</code>", page)
         assert link
         self.assertNotIn("/invitations/", self.page())
         self.client.logout()
