@@ -37,11 +37,16 @@ class WebhookForm(forms.Form):
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
-        required=False,
+        initial=list(Change),
         choices=[(change.value, EVENT_LABELS[change]) for change in Change],
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("Choose none to be sent all of them."),
+        help_text=gettext_lazy("With all chosen it is sent those of later releases, too."),
     )
+
+    def chosen(self) -> list[str]:
+        """The events; all of them are an empty list, which includes those of later releases."""
+        events = self.cleaned_data["events"]
+        return [] if set(events) == {change.value for change in Change} else events
 
 
 @project_view("project-webhooks")
@@ -51,9 +56,7 @@ def webhooks_page(request: MemberRequest, project: Project) -> HttpResponse:
     if form.is_valid():
         try:
             actor, now = request.user.get_username(), timezone.now()
-            new = registry.add(
-                project, url=form.cleaned_data["url"], events=form.cleaned_data["events"], actor=actor, now=now
-            )
+            new = registry.add(project, url=form.cleaned_data["url"], events=form.chosen(), actor=actor, now=now)
             form, secret = WebhookForm(), new.secret
         except InvalidInput as error:
             form.add_error("url", str(error).removeprefix("url: "))

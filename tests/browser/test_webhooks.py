@@ -42,7 +42,7 @@ def adds_one(page: Page, program: Receiver) -> None:
     page.get_by_role("button", name="Add webhook").click()
     expect(page.get_by_label("Address")).to_have_attribute("aria-invalid", "true")
     page.get_by_label("Address").fill(program.address)
-    page.get_by_label("Something was deleted from memory").check()
+    expect(page.get_by_label("Something was deleted from memory")).to_be_checked()
     page.get_by_role("button", name="Add webhook").click()
     expect(page.get_by_label("The new secret")).to_contain_text("whsec_")
     page.goto(page.url)

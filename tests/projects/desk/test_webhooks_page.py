@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from memorybank import services
 from projects.models import Delivery, Webhook
+from projects.templatetags.address_tags import breakable
 from projects.webhooks.delivering import deliver_due
 from tests.support.cast import NOON, Cast, without_models
 
@@ -57,8 +58,23 @@ class WebhooksPageTest(Cast):
         hook.refresh_from_db()
         self.assertEqual((hook.disabled_at, Delivery.objects.count()), (None, 0))
 
+    @override_settings(WEBHOOK_PRIVATE_ADDRESSES=True)
+    def test_all_events_are_chosen_at_first_and_none_is_refused(self) -> None:
+        [url, events] = self.client.get(PAGE).context["form"]
+        self.assertTrue(all("checked" in choice.tag() for choice in events))
+        none = self.client.post(PAGE, {"url": "http://127.0.0.1:9/memory"})
+        self.assertContains(none, "This field is required.", status_code=400)
+        for chosen, stored in ((events.value(), []), (["cap.near"], ["cap.near"])):
+            self.client.post(PAGE, {"url": "http://127.0.0.1:9/memory", "events": chosen})
+            self.assertEqual(Webhook.objects.latest("pk").events, stored)
+
+    def test_a_long_address_is_broken_between_its_parts(self) -> None:
+        self.assertEqual(
+            breakable("https://a.example/b?c=<d>"), "https://<wbr>a.<wbr>example/<wbr>b?<wbr>c=<wbr>&lt;d&gt;<wbr>"
+        )
+
     def test_an_address_that_is_not_public_is_refused_in_words(self) -> None:
-        answer = self.client.post(PAGE, {"url": "https://127.0.0.1/"})
+        answer = self.client.post(PAGE, {"url": "https://127.0.0.1/", "events": ["cap.near"]})
         self.assertContains(answer, "the address is not public", status_code=400)
         self.assertFalse(Webhook.objects.exists())
 
