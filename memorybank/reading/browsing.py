@@ -49,10 +49,15 @@ def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) 
 
 @at_present
 def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[int]:
-    """Ids of the facts about the subject of a question that ``viewer`` may read, best first, hidden ones included."""
+    """Ids of the facts about the subject of a question that ``viewer`` may read, best first.
+
+    Replaced, hidden and quarantined facts are included, after all others.
+    """
     fact_ids = facts_about(bank, question, most=MAX_FOUND_FACTS, now=now, viewer=viewer)
     restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
-    return [*fact_ids, *bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)]
+    fact_ids += bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)
+    valid = set(bank.facts.filter(pk__in=fact_ids).visible(viewer=viewer).values_list("pk", flat=True))
+    return sorted(fact_ids, key=lambda pk: pk not in valid)
 
 
 def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:

@@ -252,6 +252,17 @@ class FactsTest(MemoryPageCase):
         self.assertContains(page, "replaced by “The zanzibar crane is blue now instead of orange")
         self.assertContains(page, "summarised in March 2026")
 
+    def test_a_search_lists_what_is_valid_before_what_was_replaced_and_hidden(self) -> None:
+        asked = "The orange zanzibar crane since Friday"
+        self.remember(self.apollo, "bob", "The zanzibar crane is blue.", "c4")
+        self.remember(self.apollo, "tom", "A crane has a hook.", "c5")
+        blue, hook = (Fact.objects.get(text__contains=word) for word in ("blue", "hook"))
+        self.assertEqual(self.found(q=asked), [CRANE, blue.text, hook.text])
+        services.hide(self.apollo.bank, fact_ids=[blue.pk], actor="alice")
+        self.assertEqual(self.found(q=asked), [CRANE, hook.text, blue.text])
+        Fact.objects.filter(pk=self.crane.pk).update(superseded_by=hook)
+        self.assertEqual(self.found(q=asked)[0], hook.text)
+
 
 class ReviewTest(MemoryPageCase):
     @classmethod
