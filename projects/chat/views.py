@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from memorybank import services
 from memorybank.services import Chat, PublicId
 from projects.memory.erasure_views import receipt_parts
+from projects.memory.memory_search import search_memory
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
 from projects.web import undo
@@ -40,7 +41,7 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_GET
 @login_required
 def home(request: MemberRequest) -> HttpResponse:
-    """The member's projects and newest chats in all of them, or the chats that contain the words searched for."""
+    """The member's projects and newest chats in all of them, or what chats and memory say about words."""
     projects = permissions.projects_for(request.user)
     words = page_context.search_words(request.GET.get("q", ""))
     own = Conversation.objects.of_all(request.user, projects).saying(words)
@@ -57,6 +58,7 @@ def home(request: MemberRequest) -> HttpResponse:
             "managed": permissions.tenants_for(request.user),
             "conversations": own[: CHATS_ON_A_PAGE if words else CHATS_ON_HOME],
             "search": words,
+            "memory": search_memory(request.user, projects, words),
         },
     )
 
@@ -64,18 +66,21 @@ def home(request: MemberRequest) -> HttpResponse:
 @require_GET
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """The member's own chats in a project, all or those that contain the words searched for; a viewer has none."""
+    """The member's own chats in a project, none for a viewer; or what chats and memory say about words."""
     project_row = permissions.project_for(request.user, f"{tenant}/{project}")
     may_write = permissions.may(request.user, project_row.tenant, Role.MEMBER)
     own = Conversation.objects.of(request.user, project_row) if may_write else Conversation.objects.none()
     words = page_context.search_words(request.GET.get("q", ""))
+    chats = numbered_page(request, own.saying(words), CHATS_ON_A_PAGE)
+    this = Project.objects.filter(pk=project_row.pk).select_related("tenant", "bank")
     return render(
         request,
         "projects/project.html",
         {
             "project": project_row,
-            "conversations": numbered_page(request, own.saying(words), CHATS_ON_A_PAGE),
+            "conversations": chats,
             "search": words,
+            "memory": search_memory(request.user, this, words if chats.number == 1 else ""),
             "may_write": may_write,
             "may_configure": permissions.may(request.user, project_row.tenant, Role.ADMIN),
             "to_review": _to_review(request.user, project_row),

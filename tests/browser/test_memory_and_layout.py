@@ -23,6 +23,7 @@ pytestmark = pytest.mark.own_servers
 PROJECT = "/p/northwind-clinics/billing-migration/"
 PAGES = (
     "/",
+    "/?q=rehearsal",
     PROJECT,
     f"{PROJECT}?q=rehearsal",
     f"{PROJECT}chats/bm-001/",

@@ -1,4 +1,4 @@
-// Ctrl + K or ⌘ K: to the search over one's chats in all projects.
+// Ctrl + K or ⌘ K: to the search over one's chats, and the memory, of all projects.
 "use strict";
 
 addEventListener("keydown", (event) => {

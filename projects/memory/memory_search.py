@@ -1,0 +1,70 @@
+"""Search the memory of a member's projects, for the search over their chats."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.db.models import F, QuerySet
+from django.urls import reverse
+
+from memorybank import services
+from memorybank.services import Fact
+from projects.models import Project
+from projects.tenancy import people
+
+from . import rows as memory_rows
+
+#: Limits of a search: projects, those with the latest chats, and lines of each.
+MAX_PROJECTS, MAX_LINES = 10, 5
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLine:
+    """A line of memory, its project, and its address on the project's memory page."""
+
+    row: memory_rows.Row
+    project: Project
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """The lines found, project by project, the best first.
+
+    ``limit`` is the number of projects that were searched, if there are more.
+    """
+
+    lines: list[FoundLine]
+    limit: int | None = None
+
+
+def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundMemory:
+    """The lines of memory about these words in projects that the user may open. A bounded number of queries."""
+    if not words:
+        return FoundMemory([])
+    active = projects.annotate(at=services.last_activity("bank")).order_by(F("at").desc(nulls_last=True), "pk")
+    searched = list(active[: MAX_PROJECTS + 1])
+    lines = [line for project in searched[:MAX_PROJECTS] for line in _lines(user, project, words)]
+    return FoundMemory(lines, MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
+
+
+def _lines(user: User, project: Project, words: str) -> Iterator[FoundLine]:
+    """The best lines in a project, valid ones before those that say what replaced them."""
+    person = people.person_of(project, user)
+    rank = {pk: place for place, pk in enumerate(services.find(project.bank, words, viewer=person))}
+    facts = services.browse(project.bank, viewer=person).filter(pk__in=list(rank), hidden=False, quarantine="")
+    valid = set(facts.visible(viewer=person).values_list("pk", flat=True))
+    # A fact that a private one replaced has no badge that says so: it is left out.
+    shown = [fact for fact in facts.with_places() if fact.pk in valid or memory_rows.replaced_by(fact)]
+    for fact in sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES]:
+        row = memory_rows.fact_row(fact)
+        yield FoundLine(row, project, _address(project, fact, row.fact_ids[0], words))
+
+
+def _address(project: Project, fact: Fact, public_id: str, words: str) -> str:
+    """Facts of private chats are listed on the page of what is remembered for the reader alone."""
+    path = [project.tenant.slug, project.slug]
+    if fact.is_private:
+        return f"{reverse('memory-mine', args=path)}#line-{public_id}"
+    return f"{reverse('memory-facts', args=path)}?{urlencode({'q': words})}#line-{public_id}"
