@@ -25,8 +25,8 @@ SPEAKER_LABEL = re.compile(
 )
 # A word with a colon, anywhere in the text. It counts only if it is a known name.
 WORD_WITH_COLON = re.compile(rf"(?<!\w)(?P<name>\w{{2,31}})\s?[{COLONS}](?![\d/\\{COLONS}])\s*")
-# The subject of a written line: "Priya's training: …" is about Priya, who is not said to speak.
-POSSESSIVE_SUBJECT = re.compile(r"['’]s \w")
+# Begins what a written line is about: "Priya's training: …". Nobody is said to speak.
+POSSESSIVE = re.compile(r"['’]s \w")
 SENDER = alternation(collect(lambda pack: pack.instructions.senders))
 LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 # A name at the beginning of a sentence, with up to twelve characters after it that are not letters. It counts if the
@@ -65,11 +65,11 @@ NEVER_NAMES = frozenset(map(fold, collect(lambda pack: (*pack.words.function, *p
 def quote_speech(text: str, names: Collection[str] = (), *, has_subject: bool = False) -> str:
     """``text`` with everything from the first speaker label on in quotes. ``names``: see :func:`name_words`.
 
-    ``has_subject``: a model wrote the text under its subject, so that a possessive ("Priya's training: …") is no label.
+    ``has_subject``: a model wrote the text under its subject ("Priya's training: …", "Oracle: …"), which is no label.
     """
     labels = _labels(text, names)
     if has_subject:
-        labels = (label for label in labels if not POSSESSIVE_SUBJECT.search(_label_name(label)))
+        labels = (label for label in labels if not _is_subject(label, names))
     label = min(labels, key=re.Match.start, default=None)
     if label is None or not (rest := text[label.end() :].strip()):
         return text
@@ -146,6 +146,13 @@ def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
         yield from (match for match in SPEAKER_LABEL.finditer(text) if _is_name(match, names))
         yield from (match for match in WORD_WITH_COLON.finditer(text) if fold(match["name"]) in names)
     yield from (match for match in MARKED_LABEL.finditer(text) if _is_marked(match, names))
+
+
+def _is_subject(label: re.Match[str], names: Collection[str]) -> bool:
+    """Whether a label in a model's line is what it is about: a possessive, or nobody's name with one word or a date."""
+    name = _label_name(label)
+    is_nobody = not is_known(name, names) and (" " not in name or any(map(str.isdigit, name)))
+    return is_nobody or bool(POSSESSIVE.search(name))
 
 
 def _is_marked(label: re.Match[str], names: Collection[str]) -> bool:
