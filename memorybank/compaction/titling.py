@@ -28,7 +28,7 @@ MAX_TITLES, MAX_WORDS_PER_TITLE = 3, 8
 MAX_MESSAGE_TOKENS = 1_000
 
 _PROMPT = PromptSpec("title", MAX_TITLES * MAX_WORDS_PER_TITLE, MAX_TITLES, cited=False)
-_TITLE = re.compile(r"^\W*title:\s*(.+)$", re.I | re.M)
+_TITLE = re.compile(r"^[^\w\n]*title:(.+)$", re.I | re.M)
 
 
 @at_present
