@@ -95,8 +95,8 @@ def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
 
 
 def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
-    """Equal for lines that differ in case, punctuation and articles only."""
-    return (speaker, *(word for word in words(text) if word not in ARTICLES))
+    """Equal for lines that differ in case, punctuation and articles only, or in being a report."""
+    return (speaker, *(word for word in words(report_in(text) or text) if word not in ARTICLES))
 
 
 def as_line(
