@@ -33,7 +33,7 @@ from memorybank.models import (
     SearchDocument,
 )
 from memorybank.models.chat import sequences_by_chat
-from memorybank.safety.quoting import report_in
+from memorybank.safety.quoting import without_report
 from memorybank.safety.redaction import Masker
 
 #: Facts deleted in one query, because databases limit the number of query parameters.
@@ -242,7 +242,7 @@ def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed
         return (fact.detail or leaf.method.startswith(EXTRACTIVE)) and not fact.text.startswith("(")
     if fact.edited_by and removed.isdisjoint(fact.citations):  # a person's own words
         return True
-    return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(_own_words(fact)))
+    return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(without_report(fact.text)))
 
 
 def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
@@ -279,12 +279,7 @@ def _is_line_supported(line: Fact) -> bool:
     if len(remaining) < len(line.source_links.all()):
         return False
     known = {word for fact in remaining for word in _words_of(fact)}
-    return bool(line.edited_by) or known.issuperset(terms(_own_words(line)))
-
-
-def _own_words(fact: Fact) -> str:
-    """The fact without the words of a report: the "says" of ``says “…”`` stands in no turn."""
-    return report_in(fact.text) or fact.text
+    return bool(line.edited_by) or known.issuperset(terms(without_report(line.text)))
 
 
 def _words_of(fact: Fact) -> Iterable[str]:

@@ -93,6 +93,11 @@ def report_in(text: str) -> str:
     return match[1] if match else ""
 
 
+def without_report(text: str) -> str:
+    """What a line states, whether it is worded as a report or not."""
+    return report_in(text) or text
+
+
 def is_quotation(text: str) -> bool:
     """Whether the whole text is in quotation marks."""
     return len(text) > 1 and text[0] == "“" and text[-1] == "”"

@@ -13,6 +13,7 @@ from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import is_same_statement
+from memorybank.safety.quoting import without_report
 from memorybank.safety.reasons import is_normative
 
 
@@ -27,7 +28,8 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
     for draft in drafts:
-        if draft.text not in known_texts and not _is_overruled(draft, overruled):
+        is_known = draft.text in known_texts or without_report(draft.text) in known_texts
+        if not is_known and not _is_overruled(draft, overruled):
             known_texts.add(draft.text)
             position += 1
             new.append(_fact(entry, position, draft, encoding))

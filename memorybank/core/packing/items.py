@@ -10,7 +10,7 @@ from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.edge_names import has_edge_name
-from memorybank.safety.quoting import quote_speech, report_in, reported
+from memorybank.safety.quoting import quote_speech, report_in, reported, without_report
 from memorybank.safety.standing import is_report
 
 
@@ -96,7 +96,7 @@ def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
 
 def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
     """Equal for lines that differ in case, punctuation and articles only, or in being a report."""
-    return (speaker, *(word for word in words(report_in(text) or text) if word not in ARTICLES))
+    return (speaker, *(word for word in words(without_report(text)) if word not in ARTICLES))
 
 
 def as_line(
@@ -113,7 +113,7 @@ def as_line(
     because a model worded it, only speech in other people's names is quoted. ``trusted``: see :func:`is_report`.
     """
     if approved:
-        return quote_speech(with_full_stop(inert(report_in(text) or text)), names, has_subject=True)
+        return quote_speech(with_full_stop(inert(without_report(text))), names, has_subject=True)
     within = report_in(text) if trusted else ""
     line = with_full_stop(inert(within or text))
     is_plain = not is_report(line, names=names, author=speaker, trusted=trusted)
