@@ -168,10 +168,11 @@ def _is_marked(label: re.Match[str], names: Collection[str]) -> bool:
 
 def _is_name(label: re.Match[str], names: Collection[str]) -> bool:
     """Whether the label is a person's name or a role in a chat."""
-    words = LETTERS.findall(fold(_label_name(label)))
-    if any(word in names or word in ROLES for word in words):
+    name = _label_name(label)
+    if is_known(name, names):
         return True
-    titled = len(words) > 1 and all(word[0].isupper() for word in LETTERS.findall(_label_name(label)))
+    words = LETTERS.findall(fold(name))
+    titled = len(words) > 1 and all(word[0].isupper() for word in LETTERS.findall(name))
     return (any if titled else all)(map(is_capitalised, words))
 
 
