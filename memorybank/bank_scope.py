@@ -1,14 +1,15 @@
-"""The current banks: with row-level security, PostgreSQL hides the rows of all other banks.
+"""The current banks and their owners: with row-level security, PostgreSQL hides the rows of all others.
 
-A request, command or work item enters a bank once, where the bank is chosen. A wrapper around each connection sends the
-entered banks with every statement. They apply to that transaction only, so this also works behind a connection pooler.
-If no bank is entered, no row is found and none can be written. Without row-level security this module has no effect.
+A request, command or work item enters a bank once, where the bank is chosen, and with it the owner whose rows it needs:
+what banks belong to in the outer application, such as a tenant. A wrapper around each connection sends the entered ones
+with every statement. They apply to that transaction only, so this also works behind a connection pooler. If none is
+entered, no row is found and none can be written. Without row-level security this module has no effect.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -16,97 +17,108 @@ from django.db.models import QuerySet
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-#: The PostgreSQL setting that the policies read: an array of bank ids, or EVERY.
-VARIABLE = "memorybank.banks"
-EVERY_BANK = "*"
+#: The PostgreSQL settings that the policies read: an array of ids, or EVERY.
+BANKS, OWNERS = "memorybank.banks", "memorybank.owners"
+EVERY = "*"
 #: Statements that touch rows begin with one of these.
 ROW_STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(", "EXPLAIN", "MERGE")
 
-_entered: ContextVar[str] = ContextVar("banks", default="")
+
+class _Entered(NamedTuple):
+    """The values of the two settings."""
+
+    banks: str
+    owners: str
 
 
-def enter(*bank_ids: int) -> None:
-    """Enter these banks only, until the end of the request, command or thread."""
-    _entered.set(_array(bank_ids))
+_NOTHING, _EVERYTHING = _Entered("", ""), _Entered(EVERY, EVERY)
+_entered: ContextVar[_Entered] = ContextVar("entered", default=_NOTHING)
 
 
-def enter_all(banks: QuerySet[Any]) -> None:
-    """Enter the banks of a query, which is executed only if row-level security is on."""
+def enter(*bank_ids: int, owners: Iterable[int] = ()) -> None:
+    """Enter these banks and owners only, until the end of the request, command or thread."""
+    _entered.set(_Entered(_array(bank_ids), _array(owners)))
+
+
+def enter_all(banks: QuerySet[Any], owners: Iterable[int] = ()) -> None:
+    """Enter the banks of a query and these owners. Queries are executed only if row-level security is on."""
     connection.ensure_connection()
     if send_with in connection.execute_wrappers:
         with every_bank():
-            ids = list(banks.values_list("pk", flat=True))
-        enter(*ids)
+            entered = _Entered(_array(banks.values_list("pk", flat=True)), _array(owners))
+        _entered.set(entered)
 
 
 def add(*bank_ids: int) -> None:
     """Enter these banks in addition to the ones already entered."""
-    if (entered := _entered.get()) != EVERY_BANK:
-        _entered.set(_array([*map(int, filter(None, entered.strip("{}").split(","))), *bank_ids]))
+    banks, owners = _entered.get()
+    if banks != EVERY:
+        _entered.set(_Entered(_array([*filter(None, banks.strip("{}").split(",")), *bank_ids]), owners))
 
 
 def leave(**_: Any) -> None:
-    """Leave all banks, at the start of each request, because its thread may have served another request."""
-    _entered.set("")
+    """Leave everything, at the start of each request, because its thread may have served another request."""
+    _entered.set(_NOTHING)
 
 
 @contextmanager
 def inside(*bank_ids: int) -> Iterator[None]:
-    """Enter these banks only, for a ``with`` block."""
-    with _scoped(_array(bank_ids)):
+    """Enter these banks only, and no owner, for a ``with`` block."""
+    with _scoped(_Entered(_array(bank_ids), "")):
         yield
 
 
 @contextmanager
 def every_bank() -> Iterator[None]:
-    """Enter all banks, for a ``with`` block: to choose a bank, to process all of them, or for operators."""
-    with _scoped(EVERY_BANK):
+    """Enter all banks and owners, for a ``with`` block: to choose one, to process all of them, or for operators."""
+    with _scoped(_EVERYTHING):
         yield
 
 
 def enter_every(**_: Any) -> None:
-    """Enter all banks."""
-    _entered.set(EVERY_BANK)
+    """Enter all banks and owners."""
+    _entered.set(_EVERYTHING)
 
 
 def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Wrap ``work`` to run in another thread with this thread's banks; a new thread starts without any."""
-    banks = _entered.get()
+    """Wrap ``work`` to run in another thread with what this thread has entered; a new thread starts with nothing."""
+    entered = _entered.get()
 
     def carry(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with _scoped(banks):
+        with _scoped(entered):
             return work(*args, **kwargs)
 
     return carry
 
 
 def send_with(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
-    """Django execute wrapper: set the entered banks and execute the statement, in one message to PostgreSQL.
+    """Django execute wrapper: set what is entered and execute the statement, in one message to PostgreSQL.
 
     Two statements in one message form one transaction, so this also works in autocommit mode and costs no extra round
     trip.
     """
     if not isinstance(sql, str) or not sql.lstrip().upper().startswith(ROW_STATEMENTS):
         return execute(sql, params, many, context)
-    send_banks, cursor = f"SELECT set_config('{VARIABLE}', '{_entered.get()}', true)", context["cursor"]
+    (banks, owners), cursor = _entered.get(), context["cursor"]
+    send = f"SELECT set_config('{BANKS}', '{banks}', true), set_config('{OWNERS}', '{owners}', true)"
     if many:
         with transaction.atomic(context["connection"].alias):
-            cursor.cursor.execute(send_banks)
+            cursor.cursor.execute(send)
             return execute(sql, params, many, context)
-    result = execute(f"{send_banks}; {sql}", params, many, context)
+    result = execute(f"{send}; {sql}", params, many, context)
     cursor.nextset()  # the result of the statement itself
     return result
 
 
 @contextmanager
-def _scoped(banks: str) -> Iterator[None]:
+def _scoped(entered: _Entered) -> Iterator[None]:
     before = _entered.get()
-    _entered.set(banks)
+    _entered.set(entered)
     try:
         yield
     finally:
         _entered.set(before)
 
 
-def _array(bank_ids: Collection[int]) -> str:
-    return f"{{{','.join(str(int(bank_id)) for bank_id in bank_ids)}}}"
+def _array(ids: Iterable[int | str]) -> str:
+    return f"{{{','.join(str(int(pk)) for pk in ids)}}}"

@@ -85,9 +85,10 @@ class Expiry:
 class StoredTable:
     """A table that holds people's words, in the columns ``words``.
 
-    ``bank`` is the lookup from a row to its bank, through a chat or turn if the words belong to one; "" if they belong
-    to no bank. ``drop`` deletes (or blanks) the rows derived from erased outputs and returns their number. Without
-    ``drop``, rows are deleted with their turn by foreign key, or ``erasure.cascade`` checks them one by one.
+    ``bank`` is the lookup from a row to its bank, through a chat or turn if the words belong to one. It is "" if they
+    belong to no bank but to what owns banks in the outer application; ``owner`` is the lookup to that. ``drop`` deletes
+    (or blanks) the rows derived from erased outputs and returns their number. Without ``drop``, rows are deleted with
+    their turn by foreign key, or ``erasure.cascade`` checks them one by one.
     """
 
     model: type[Model]
@@ -95,6 +96,7 @@ class StoredTable:
     bank: str
     erasing: Erasing
     privacy: PrivacyRow
+    owner: str = ""
     #: The counts that a receipt shows for this table: name → label.
     counts: Mapping[str, Promise] = field(default_factory=dict)
     drop: Callable[[Bank, OutputsByChat], int] | None = None

@@ -1,7 +1,7 @@
-"""Row-level security: a policy for each table with rows of a bank, so that PostgreSQL itself isolates the banks.
+"""Row-level security: a policy for each table with rows of a bank or its owner, so that PostgreSQL isolates them.
 
 ``migrate`` installs the policies if ROW_SECURITY_ROLE names the role that web and workers connect as, and removes them
-if it is empty. FORCE applies them to the owner of the tables, too. They compare with the banks set by ``bank_scope``.
+if it is empty. FORCE applies them to the owner of the tables, too. They compare with what ``bank_scope`` has set.
 """
 
 from collections.abc import Iterator
@@ -13,17 +13,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
 
 from memorybank import bank_scope, conf
-from memorybank.data_inventory import NO_WORDS, TABLES
+from memorybank.data_inventory import NO_WORDS, TABLES, StoredTable
 
 POLICY = "memorybank_banks"
 #: Marks the full-text match operator as leakproof, which it is: it reveals nothing about the rows it compares. Without
 #: this, PostgreSQL applies the policy first and reads all documents of a bank instead of using the full-text index.
 LEAKPROOF = "ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF"
-_SETTING = f"current_setting('{bank_scope.VARIABLE}', true)"
-# Subqueries, because PostgreSQL evaluates them once per statement and not once per row.
-_EVERY = f"(SELECT {_SETTING}) = '{bank_scope.EVERY_BANK}'"
-_BANKS = f"(SELECT NULLIF(NULLIF({_SETTING}, ''), '{bank_scope.EVERY_BANK}')::bigint[])::bigint[]"
-
 IS_SUPERUSER = "SELECT rolsuper FROM pg_roles WHERE rolname = current_user"
 HAS_POLICY = "SELECT count(*) FROM pg_policies WHERE policyname = %s"
 ROLE = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = %s"
@@ -37,6 +32,17 @@ def separated() -> dict[type[Model], str]:
     """Models whose rows belong to a bank, each with the lookup to it: all models of the data inventory with a bank."""
     others = {model: "bank" for model in NO_WORDS if any(field.name == "bank" for field in model._meta.fields)}
     return {table.model: table.bank for table in TABLES if table.bank} | others
+
+
+def _policies() -> Iterator[tuple[type[Model], str]]:
+    """Each model that gets a policy, with the SQL condition of its visible rows."""
+    yield from ((model, _condition(model, bank, bank_scope.BANKS)) for model, bank in separated().items())
+    yield from ((table.model, _condition(table.model, table.owner, bank_scope.OWNERS)) for table in of_owners())
+
+
+def of_owners() -> list[StoredTable]:
+    """Tables whose rows belong to an owner of banks."""
+    return [table for table in TABLES if table.owner]
 
 
 def attach(connection: BaseDatabaseWrapper, **_: Any) -> None:
@@ -64,11 +70,11 @@ def install(using: str, **_: Any) -> None:
 def statements(connection: BaseDatabaseWrapper, role: str, *, is_superuser: bool) -> Iterator[str]:
     """The SQL that installs the policies and privileges for ``role``; "" removes the policies."""
     quote = connection.ops.quote_name
-    for model, bank in separated().items():
+    for model, condition in _policies():
         name = quote(model._meta.db_table)
         yield f"DROP POLICY IF EXISTS {POLICY} ON {name}"
         if role:
-            yield f"CREATE POLICY {POLICY} ON {name} USING ({_condition(model, bank)})"
+            yield f"CREATE POLICY {POLICY} ON {name} USING ({condition})"
         switches = ("ENABLE", "FORCE") if role else ("DISABLE", "NO FORCE")
         yield from (f"ALTER TABLE {name} {switch} ROW LEVEL SECURITY" for switch in switches)
     if role:
@@ -79,16 +85,20 @@ def statements(connection: BaseDatabaseWrapper, role: str, *, is_superuser: bool
             yield LEAKPROOF
 
 
-def _condition(model: type[Model], bank: str) -> str:
-    """SQL condition: the row is in an entered bank, by its own column or because the row it refers to is visible."""
-    meta, (first, *rest) = model._meta, bank.split("__")
+def _condition(model: type[Model], lookup: str, variable: str) -> str:
+    """SQL condition: the row is entered, by its own column or because the row it refers to is visible."""
+    setting = f"current_setting('{variable}', true)"
+    # Subqueries, because PostgreSQL evaluates them once per statement and not once per row.
+    every = f"(SELECT {setting}) = '{bank_scope.EVERY}'"
+    meta, (first, *rest) = model._meta, lookup.split("__")
     if not rest:
         column = meta.pk if first == "pk" else meta.get_field(first)
-        return f"{_EVERY} OR {column.column} = ANY ({_BANKS})"  # type: ignore[union-attr]
+        ids = f"(SELECT NULLIF(NULLIF({setting}, ''), '{bank_scope.EVERY}')::bigint[])::bigint[]"
+        return f"{every} OR {column.column} = ANY ({ids})"  # type: ignore[union-attr]
     field = meta.get_field(first)
     owner: type[Model] = field.related_model  # type: ignore[assignment]
     theirs, ours = owner._meta.db_table, f"{meta.db_table}.{field.column}"  # type: ignore[union-attr]
-    return f"{_EVERY} OR EXISTS (SELECT 1 FROM {theirs} WHERE {theirs}.{owner._meta.pk.column} = {ours})"
+    return f"{every} OR EXISTS (SELECT 1 FROM {theirs} WHERE {theirs}.{owner._meta.pk.column} = {ours})"
 
 
 @register(Tags.security, deploy=True)
@@ -107,7 +117,7 @@ def check_policies(databases: Any = None, **_: Any) -> list[CheckMessage]:
     role = conf.current().row_security_role
     if not role or "default" not in (databases or []) or connections["default"].vendor != "postgresql":
         return []
-    tables = [model._meta.db_table for model in separated()]
+    tables = [model._meta.db_table for model, _condition in _policies()]
     with connections["default"].cursor() as cursor:
         return [Warning(text, id="memorybank.W002") for text in _weaknesses(cursor, role, tables)]
 

@@ -126,7 +126,7 @@ def find_asker(project: Project, name: str) -> Asker:
 
 
 def find_project(path: str) -> Project:
-    """Find the project ``tenant/project`` and enter its bank. An error says which of the two is unknown."""
+    """Find the project ``tenant/project`` and enter its bank and tenant. An error says which of the two is unknown."""
     tenant, slash, _ = path.partition("/")
     if not slash:
         raise CommandError(f"“{path}” is not of the form tenant/project.", returncode=USAGE_EXIT_CODE)
@@ -135,7 +135,7 @@ def find_project(path: str) -> Project:
     project = Project.objects.at(path).select_related("tenant", "bank").first()
     if project is None:
         raise CommandError(f"Tenant “{tenant}” has no project “{path.partition('/')[2]}”.", returncode=USAGE_EXIT_CODE)
-    services.enter(project.bank_id)
+    services.enter(project.bank_id, owners=[project.tenant_id])
     return project
 
 

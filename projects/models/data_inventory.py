@@ -67,6 +67,7 @@ register(
                 "account names, roles, ids of invitations; no e-mail address",
                 "the tenant is deleted",
             ),
+            owner="tenant",
         ),
         StoredTable(
             Invitation,
@@ -74,6 +75,7 @@ register(
             "",
             Erasing.KEEP,
             PrivacyRow("invitations to a tenant", "e-mail addresses", "accepted or withdrawn"),
+            owner="tenant",
         ),
     ],
     {

@@ -61,7 +61,7 @@ def digest_of(header: str) -> str:
 
 
 def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> APIKey:
-    """Return the key in a header's value (``Bearer mb_…`` or ``mb_…``), and enter the bank of its project.
+    """Return the key in a header's value (``Bearer mb_…`` or ``mb_…``), and enter its project's bank and tenant.
 
     The key is loaded with project, bank and tenant. The project comes from the key alone, so no key reaches another
     project. One indexed read; at most a few writes a minute. Raises :class:`Refused`.
@@ -73,7 +73,7 @@ def authenticate(header: str, scope: Scope, *, now: datetime | None = None) -> A
     if not shares.grant(key, settings.API_REQUESTS_PER_MINUTE, now):
         raise RateLimited(settings.API_REQUESTS_PER_MINUTE, now)
     require_scope(key, scope)
-    services.enter(key.project.bank_id)
+    services.enter(key.project.bank_id, owners=[key.project.tenant_id])
     return key
 
 

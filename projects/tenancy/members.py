@@ -78,13 +78,18 @@ def token(invitation: Invitation) -> str:
 
 
 def invitation_for(signed: str, now: datetime) -> Invitation | None:
-    """The invitation of a link; None if it is forged, used, withdrawn, replaced or expired."""
+    """The invitation of a link, whose tenant is entered; None if forged, used, withdrawn, replaced or expired."""
     try:
         tenant, email, sent_at = signing.loads(signed, salt=INVITATION_SALT)
     except signing.BadSignature:
         return None
     invitations = Invitation.objects.filter(tenant__slug=tenant, email=email, sent_at=datetime.fromisoformat(sent_at))
-    return invitations.filter(sent_at__gt=now - INVITATION_VALID_FOR).select_related("tenant", "invited_by").first()
+    valid = invitations.filter(sent_at__gt=now - INVITATION_VALID_FOR).select_related("tenant", "invited_by")
+    with services.every_bank():
+        invitation = valid.first()
+    if invitation:
+        services.enter(owners=[invitation.tenant_id])
+    return invitation
 
 
 def sends_mail() -> bool:

@@ -134,10 +134,10 @@ def _visible(user: User | AnonymousUser, path: str) -> Project:
 
 
 def _first(projects: QuerySet[Project]) -> Project:
-    """Return the only project of the queryset and enter its bank; raise :class:`Http404` if there is none."""
+    """The only project of the queryset; enters its bank and tenant. Raises :class:`Http404` if there is none."""
     with services.every_bank():
         project = get_object_or_404(projects.select_related("tenant", "bank"))
-    services.enter(project.bank_id)
+    services.enter(project.bank_id, owners=[project.tenant_id])
     return project
 
 
@@ -162,7 +162,7 @@ def tenant_for(user: User, slug: str) -> Tenant:
     tenant = get_object_or_404(Tenant, slug=slug)
     if not user.is_superuser:
         require(user, tenant, URL_PERMISSIONS["people"])
-    services.enter_all(services.all_banks().filter(project__tenant=tenant))
+    services.enter_all(services.all_banks().filter(project__tenant=tenant), owners=[tenant.pk])
     return tenant
 
 
@@ -232,11 +232,11 @@ def banks_for(user: Any) -> QuerySet[Bank]:
 
 
 def enter_banks_for(user: Any) -> None:
-    """Enter the banks whose memory a staff member may see in the admin."""
+    """Enter the tenants that a staff member administers, and the banks whose memory they may see in the admin."""
     if user.is_superuser:
         services.enter_every()
     else:
-        services.enter_all(banks_for(user))
+        services.enter_all(banks_for(user), owners=tenants_for(user).values_list("pk", flat=True))
 
 
 def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:

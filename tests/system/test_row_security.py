@@ -1,18 +1,9 @@
 """On PostgreSQL the database itself keeps banks apart: a query that forgets its bank finds nothing of another."""
 
 import json
-import os
-import subprocess
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from datetime import timedelta
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import urlsplit, urlunsplit
-from uuid import uuid4
 
 import pytest
 from django.conf import settings
@@ -26,14 +17,10 @@ from django.utils import timezone
 from memorybank import bank_scope, prepared, services, tasks
 from memorybank.models import Bank, Chat, Fact, LLMCall, Output, SearchDocument
 from memorybank.postgresql import row_security
-from projects.models import APIKey, Project, Scope
-from projects.tenancy import permissions
-from tests.site.test_proxy import listens
+from projects.models import APIKey, Invitation, Project, Role, Scope, Tenant, TenantEvent
+from projects.tenancy import members, permissions
 from tests.support.cast import NOON, Cast, without_models
-from tests.support.commands import PROCESS_TIMEOUT_SECONDS, run
-from tests.support.gateway_site import free_port, gateway
-from tests.support.own_site import Site, kill
-from tests.support.requirements import in_ci, needs_pgbouncer, needs_postgres
+from tests.support.commands import run
 
 ROLE = "memorybank_row_security_tests"
 VAULT, FERRY = "The vault of Lisbon opens in June.", "The ferry to Ostend sails in March."
@@ -77,6 +64,10 @@ class SeparatedCase(Cast):
         with bank_scope.inside(project.bank_id):
             return query(project.bank).count(), without_filter(query(project.bank)).count()
 
+    def invite(self, tenant: Tenant, email: str = "erin@example.com") -> Invitation:
+        """An invitation, and the event that tells of it."""
+        return members.invite(tenant, email=email, role=Role.MEMBER, by=self.root, now=timezone.now())
+
 
 class QueriesTest(SeparatedCase):
     def test_a_query_that_forgets_its_bank_finds_nothing_of_another(self) -> None:
@@ -99,6 +90,32 @@ class QueriesTest(SeparatedCase):
                 with bank_scope.inside():
                     self.assertEqual(rows.count(), 0)
         self.assertGreater(filled, 8)  # it was no comparison of empty tables
+
+    def test_a_query_that_forgets_its_tenant_finds_nothing_of_another(self) -> None:
+        for tenant in (self.acme, self.globex):
+            self.invite(tenant)
+        for query in (lambda tenant: tenant.invitations.all(), lambda tenant: tenant.events.all()):
+            everything = query(self.acme).count() + query(self.globex).count()
+            bank_scope.enter(self.apollo.bank_id, owners=[self.acme.pk])
+            rows, forgetful = query(self.acme).count(), without_filter(query(self.acme)).count()
+            self.assertEqual(forgetful, rows)
+            self.assertGreater(everything, rows)
+            self.assertGreater(rows, 0)
+            self.assertEqual(query(self.globex).count(), 0)
+            with bank_scope.inside(self.apollo.bank_id):  # a bank alone opens no tenant
+                self.assertEqual(query(self.acme).count(), 0)
+            bank_scope.enter_every()
+
+    def test_nothing_is_written_into_another_tenant(self) -> None:
+        self.invite(self.globex)
+        bank_scope.enter(owners=[self.acme.pk])
+        for write in (
+            lambda: self.globex.invitations.create(email="ann@example.com", invited_by=self.root, sent_at=NOON),
+            lambda: TenantEvent(tenant=self.globex, number=9, actor="eve", action="join", at=NOON).save(),
+        ):
+            with self.assertRaisesMessage(DatabaseError, "row-level security"), transaction.atomic():
+                write()
+        self.assertEqual(Invitation.objects.update(role=Role.OWNER), 0)
 
     def test_nothing_is_found_where_no_bank_was_entered(self) -> None:
         bank_scope.leave()
@@ -153,6 +170,29 @@ class DoorsTest(SeparatedCase):
         self.assertEqual(self.say(self.alice, chat, "When does the vault open?").status_code, 200)
         self.assertEqual(self.client.get(reverse("memory", args=["globex", "zeus"])).status_code, 404)
 
+    def test_invitations(self) -> None:
+        """From the page of an owner to a member, and on record, who sees nothing of another tenant's."""
+        self.invite(self.globex, "zoe@example.com")
+        self.client.force_login(self.alice)
+        invited = {"email": "erin@example.com", "role": Role.MEMBER}
+        self.assertEqual(self.client.post(reverse("invite", args=["acme"]), invited).status_code, 302)
+        people = self.page("people", "acme")
+        self.assertIn("erin@example.com", people)
+        self.assertNotIn("zoe@example.com", people)
+        link = reverse("invitation", args=[members.token(self.acme.invitations.get())])
+        self.client.logout()
+        bank_scope.leave()
+        form = dict.fromkeys(("new_password1", "new_password2"), "correct horse battery")
+        self.assertContains(self.client.get(link), "Acme")
+        self.assertRedirects(self.client.post(link, form), reverse("home"))
+        self.assertFalse(self.acme.invitations.exists())
+        self.client.force_login(self.alice)
+        self.assertIn("erin@example.com", self.page("tenant-activity", "acme"))
+        self.client.post(reverse("invite", args=["acme"]), {**invited, "email": "fay@example.com"})
+        self.client.post(reverse("withdraw", args=["acme"]), {"email": "fay@example.com"})
+        self.assertEqual([*self.acme.events.values_list("action", flat=True)], ["withdraw", "invite", "join", "invite"])
+        self.assertIn("alice", self.page("admin:projects_tenantevent_changelist"))
+
     def test_pages_of_operators(self) -> None:
         for user, seen in ((self.alice, {self.apollo.bank_id}), (self.root, {self.apollo.bank_id, self.zeus.bank_id})):
             self.client.force_login(user)
@@ -177,6 +217,8 @@ class DoorsTest(SeparatedCase):
             "/api/v1/outputs", {"chat": "api", "author": "bob", "question": "The crane is orange.", "answer": "Noted."}
         )
         self.assertIn("Lisbon", json.dumps(post("/api/v1/recall", {"question": "When does the vault of Lisbon open?"})))
+        post("/api/v1/webhooks", {"url": "https://hooks.example.com/", "events": []})
+        self.assertEqual(self.acme.events.get().action, TenantEvent.Action.HOOK)
         exported = b"".join(self.client.get("/api/v1/export", headers=headers)).decode()
         self.assertIn(VAULT, exported)
         self.assertNotIn("Ostend", exported)
@@ -204,6 +246,12 @@ class DoorsTest(SeparatedCase):
         self.assertNotIn("Lisbon", run("show_memory", "acme/apollo").out)
         self.assertIn("Ostend", run("show_memory", "globex/zeus").out)
         self.assertEqual(run("create_tenant", "hooli", "--owner", "root").code, 0)
+        self.assertEqual(
+            (done := run("create_api_key", "acme/apollo", "--name", "CI", "--scopes", "read")).code, 0, done
+        )
+        bank_scope.enter_every()
+        logged = TenantEvent.objects.values_list("tenant__slug", "action")
+        self.assertEqual(set(logged), {("hooli", "create"), ("acme", "issue")})
 
     def test_the_worker(self) -> None:
         for project in (self.apollo, self.zeus):
@@ -252,92 +300,3 @@ class ChecksTest(TestCase):
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_class WHERE relrowsecurity OR relforcerowsecurity")
             self.assertEqual(cursor.fetchone(), (0,))
-
-
-@pytest.mark.long
-@pytest.mark.own_servers
-@pytest.mark.parametrize("through", [pytest.param("directly", marks=in_ci), "PgBouncer"])
-def test_a_served_site_whose_role_owns_nothing(through: str, tmp_path: Path) -> None:
-    """Migrated by the owner, served as the role: the gateway remembers, commands work, and SQL alone finds nothing."""
-    role = f"memorybank_app_{uuid4().hex[:8]}"
-    pooler = pooled if through == "PgBouncer" else nullcontext
-    with (
-        gateway(tmp_path, postgres=needs_postgres()) as served_site,
-        closing_role(served_site.site, role) as own_address,
-        pooler(own_address) as address,
-    ):
-        assert served_site.site.manage("migrate", "--verbosity", "0", ROW_SECURITY_ROLE=role).code == 0
-        kill(served_site.server)
-        served_site.site.env["ROW_SECURITY_ROLE"], served_site.site.database_url = role, address
-        served_site.restart()
-
-        def ask(project: str, question: str) -> dict[str, str]:
-            body = {"model": "m", "messages": [{"role": "user", "content": question}]}
-            bearer = f"Bearer {served_site.key(project)}"
-            status, headers, answer = served_site.post("/v1/chat/completions", body, Authorization=bearer)
-            assert status == 200, answer
-            return headers
-
-        ask("acme/apollo", VAULT)
-        ask("globex/zeus", FERRY)
-        later = (timezone.now() + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        assert served_site.site.manage("run_memory", "--until-idle", "--now", later).code == 0
-        assert int(ask("acme/apollo", "Hello?")["x-memory-block-tokens"]) > 0
-        shown = served_site.site.manage("show_memory", "acme/apollo").out
-        assert "Lisbon" in shown
-        assert "Ostend" not in shown
-        checked = served_site.site.manage("check", "--database", "default")
-        assert "memorybank.W" not in checked.err, checked.err
-        assert served_site.site.manage("check_memory").code == 0
-        # What was entered ended with its transaction: this connection has none.
-        assert served_site.site.ask("SELECT count(*) FROM memorybank_output") == [(0,)]
-        assert served_site.site.ask("SELECT count(*) FROM memorybank_chat") == [(0,)]
-
-
-POOLER = """
-[databases]
-{name} = host={server.hostname} port={port} dbname={name} user={server.username} password={server.password}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {own_port}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 2
-"""
-
-
-@contextmanager
-def pooled(address: str) -> Iterator[str]:
-    """The address of the database behind PgBouncer, whose two connections all transactions share."""
-    program, server, own_port = needs_pgbouncer(), urlsplit(address), free_port()
-    name = server.path.removeprefix("/")
-    with tempfile.NamedTemporaryFile("w", suffix=".ini") as file:
-        file.write(POOLER.format(name=name, server=server, port=server.port or 5432, own_port=own_port))
-        file.flush()
-        Path(file.name).chmod(0o644)
-        unprivileged = ["-u", "nobody"] if os.getuid() == 0 else []  # it refuses to run as root
-        process = subprocess.Popen([program, "-q", *unprivileged, file.name], start_new_session=True)
-        try:
-            pool = urlunsplit(server._replace(netloc=f"{server.username}@127.0.0.1:{own_port}"))
-            until = time.monotonic() + PROCESS_TIMEOUT_SECONDS
-            while process.poll() is None and not listens(own_port) and time.monotonic() < until:
-                time.sleep(0.1)
-            yield pool
-        finally:
-            kill(process)
-
-
-@contextmanager
-def closing_role(made: Site, role: str) -> Iterator[str]:
-    """A role that owns nothing, and the address of the site's database for it."""
-    owner = made.database_url
-    made.tell(f"CREATE ROLE {role} LOGIN PASSWORD 'tests'")
-    try:
-        parts = urlsplit(owner)
-        yield urlunsplit(parts._replace(netloc=f"{role}:tests@{parts.hostname}:{parts.port or 5432}"))
-    finally:
-        made.stop()
-        made.database_url = owner
-        made.tell(f"DROP OWNED BY {role}")
-        made.tell(f"DROP ROLE {role}")
