@@ -23,7 +23,7 @@ $(VENV)/dev: requirements-dev.txt $(VENV)/runtime
 demo: $(VENV)/runtime ## set up, replay the sample, serve on 127.0.0.1:8000
 	$(BIN)/python manage.py demo
 
-test: $(VENV)/dev ## run the whole test suite, on SQLite and on PostgreSQL if there is one
+test: $(VENV)/dev ## run the test suite, on SQLite and on PostgreSQL if there is one
 	PYTHON=$(BIN)/python sh tests/run.sh
 
 test-pythons: $(VENV)/dev ## run the tests that need no database on every other installed Python from 3.11

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.own_site import Site, site
 from tests.support.release_dump import PROJECT, fill
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_postgres
 
 pytestmark = pytest.mark.own_servers
 
@@ -36,7 +36,7 @@ def restored_postgres(lost: Site, folder: Path) -> Iterator[Site]:
         yield new
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgres"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgres", marks=in_ci)])
 def test_a_restored_backup_is_whole_with_the_key_and_says_so_without(database: str, tmp_path: Path) -> None:
     for name in ("lost", "new"):
         (tmp_path / name).mkdir()

@@ -20,7 +20,7 @@ from compose_spec import PyCompose, PyOptions
 from projects.management import supervisor
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import free_port
-from tests.support.requirements import needs_systemd
+from tests.support.requirements import needs_systemd, only_in_ci
 
 UNITS = sorted((ROOT / "deploy/systemd").glob("*.service"))
 SHARED = ROOT / "deploy/systemd/memorybank-.service.d/common.conf"
@@ -179,6 +179,7 @@ def sent_to_the_builder(target: Path) -> None:
                 shutil.copy(source, copy)
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_what_the_image_holds_serves_and_its_health_is_known(tmp_path: Path) -> None:
     app, data, port = tmp_path / "app", tmp_path / "data", str(free_port())

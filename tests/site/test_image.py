@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.commands import OURS, PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import free_port
-from tests.support.requirements import in_ci
+from tests.support.requirements import only_in_ci
 
 from .test_deployment_files import sent_to_the_builder
 
@@ -23,7 +23,7 @@ LINES = re.sub(r"\\\n\s*", "", (ROOT / "Dockerfile").read_text(encoding="utf-8")
 #: The step that only root can do: it creates the user and the folders, which the test creates itself.
 AS_ROOT = "useradd"
 
-pytestmark = [in_ci, pytest.mark.own_servers]
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 
 def arguments(instruction: str) -> list[str]:

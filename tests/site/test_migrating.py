@@ -12,7 +12,7 @@ import pytest
 from tests.projects.chat.test_lost_answers import Browser, free_port
 from tests.support.own_site import Site, site, wait_until
 from tests.support.release_dump import DUMPS, PROJECT, SAID, SECRET_KEY
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_postgres, only_in_ci
 
 pytestmark = [pytest.mark.long, pytest.mark.own_servers]
 
@@ -45,7 +45,7 @@ def load(made: Site, dump: str) -> None:
             file.executescript(f"BEGIN; {dump} COMMIT;")
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=in_ci)])
 def test_a_database_of_the_last_release_migrates_and_goes_on(tmp_path: Path, database: str) -> None:
     postgres = needs_postgres() if database == "postgresql" else ""
     with site(tmp_path, postgres=postgres, migrated=False, SECRET_KEY=SECRET_KEY) as made:
@@ -72,6 +72,7 @@ APPLIED = "SELECT app, max(name) FROM django_migrations WHERE app IN ('memoryban
 OLDEST = {"memorybank": "0001", "projects": "0001"}
 
 
+@only_in_ci
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_it_goes_back_to_the_last_release_with_what_was_said_since_and_forth_again(
     tmp_path: Path, database: str

@@ -15,9 +15,9 @@ import pytest
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import PROJECTS, Gateway, free_port, gateway
 from tests.support.own_site import kill, wait_until
-from tests.support.requirements import needs_nginx
+from tests.support.requirements import needs_nginx, only_in_ci
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 HOST_NAME = "memory.example.com"
 PRODUCTION = {

@@ -21,12 +21,12 @@ from tests.projects.chat.test_sse import StreamReader, grown, heard_until
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.dictated_model import ALL, Dictated
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import needs_nginx, needs_postgres, needs_redis
+from tests.support.requirements import needs_nginx, needs_postgres, needs_redis, only_in_ci
 from tests.system.test_brokers import own_redis
 
 from .test_proxy import AROUND, listens
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 PROCESSES, LIMIT = 4, 45
 #: What the shipped file has for HTTPS, which these tests do without.

@@ -18,8 +18,9 @@ from tests.support.cast import JSON
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
+from tests.support.requirements import only_in_ci
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 TALK = """
 from memorybank import services

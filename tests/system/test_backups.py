@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.gateway_site import gateway
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import in_ci, needs_postgres
 
 pytestmark = [pytest.mark.long, pytest.mark.own_servers]
 
@@ -75,7 +75,7 @@ def restore(made: Site, backup: Path) -> None:
         (made.data / "memorybank.sqlite3").write_bytes(backup.read_bytes())
 
 
-@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=in_ci)])
 def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> None:
     postgres, backup = needs_postgres() if database == "postgresql" else "", tmp_path / "backup"
     (tmp_path / "live").mkdir()

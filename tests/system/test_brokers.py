@@ -20,9 +20,10 @@ pytestmark = pytest.mark.own_servers
 QUICK_SWEEPS = {"SWEEP_SECONDS": "2"}
 
 
-@pytest.fixture(
-    params=["files and SQLite", "Redis and PostgreSQL", pytest.param("RabbitMQ and PostgreSQL", marks=in_ci)]
-)
+WITH_POSTGRES = [pytest.param(f"{broker} and PostgreSQL", marks=in_ci) for broker in ("Redis", "RabbitMQ")]
+
+
+@pytest.fixture(params=["files and SQLite", *WITH_POSTGRES])
 def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A site whose minute lasts two seconds, with a broker that nobody else's messages are in."""
     if request.param.startswith("files"):

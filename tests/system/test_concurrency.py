@@ -24,7 +24,7 @@ from tests.support.factories import make_bank, say
 from tests.support.factories import run as run_memory
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import in_ci, needs_postgres
+from tests.support.requirements import in_ci, needs_postgres, only_in_ci
 
 PROJECTS = ("acme/apollo", "acme/zeus")
 CHATS = ("apple", "banana", "cherry", "damson", "elder", "fig", "grape", "hazel")
@@ -146,6 +146,7 @@ def resumes_when_the_lease_is_over(own_site: Site) -> None:
         assert (ran.code, ran.json["summarised"]) == (0, summarised)
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_eight_writers_while_chats_are_summarised(own_site: Site) -> None:
     turns = 15
@@ -161,6 +162,7 @@ def test_eight_writers_while_chats_are_summarised(own_site: Site) -> None:
     assert own_site.call("check_memory").code == 0
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_two_imports_into_the_same_chats_while_they_are_summarised(own_site: Site, tmp_path: Path) -> None:
     assert own_site.call("import_chats", "-", "--enable", stdin=lines()).code == 0
@@ -212,6 +214,7 @@ def recorded_in_order(own_site: Site) -> bool:
     return True
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_the_same_file_imported_by_two_at_once_is_recorded_once(own_site: Site, tmp_path: Path) -> None:
     path = tmp_path / "crates.jsonl"
@@ -223,6 +226,7 @@ def test_the_same_file_imported_by_two_at_once_is_recorded_once(own_site: Site, 
     assert recorded_in_order(own_site)
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_an_import_that_is_killed_between_two_batches_goes_on_where_it_was(own_site: Site) -> None:
     text = "\n".join(batches_and_a_half())

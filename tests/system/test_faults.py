@@ -1,6 +1,6 @@
 """A seeded run of faults on PostgreSQL and Redis, while clients write, correct, erase, switch audiences and stream.
 
-``TEST_FAULTS`` is how many (40 in CI, 16 elsewhere; a run of hours: 20000), ``TEST_FAULT_SEED`` the seed.
+``TEST_FAULTS`` is how many (40 in CI; a run of hours: 20000), ``TEST_FAULT_SEED`` the seed.
 ``support.fault_history`` judges.
 """
 
@@ -29,15 +29,15 @@ from tests.support.fault_history import LIE, FaultHistory, SentText
 from tests.support.gateway_site import PROJECTS, Gateway, gateway
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.own_site import kill, wait_until
-from tests.support.requirements import needs_postgres, needs_redis
+from tests.support.requirements import needs_postgres, needs_redis, only_in_ci
 from tests.support.upstream_events import ModelAnswer as Answer
 
 from .test_brokers import own_redis
 
-pytestmark = [pytest.mark.long, pytest.mark.own_servers]
+asked_for = [] if "TEST_FAULTS" in os.environ else [only_in_ci]
+pytestmark = [pytest.mark.long, pytest.mark.own_servers, *asked_for]
 
-USUAL_FAULTS = "40" if os.environ.get("CI") == "true" else "16"
-FAULTS, SEED = int(os.environ.get("TEST_FAULTS", USUAL_FAULTS)), int(os.environ.get("TEST_FAULT_SEED", "1"))
+FAULTS, SEED = int(os.environ.get("TEST_FAULTS", "40")), int(os.environ.get("TEST_FAULT_SEED", "1"))
 QUEUE = "memorybank"
 #: As long a machine with a wrong clock works: its work does not end while the programs write.
 CLOCK_SECONDS = 5

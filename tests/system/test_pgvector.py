@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.pgvector_server import pgvector_server
-from tests.support.requirements import in_ci, needs_pgvector
+from tests.support.requirements import needs_pgvector, only_in_ci
 
 ROOT = Path(__file__).parents[2]
 #: The cases of the index have a name that no other run collects.
 CASE_FILES = ("tests/memorybank/indexing/test_embeddings.py", "tests/memorybank/indexing/pgvector_cases.py")
 
 
-@in_ci
+@only_in_ci
 @pytest.mark.own_servers
 def test_vectors_work_by_the_index_of_pgvector() -> None:
     needs_pgvector()

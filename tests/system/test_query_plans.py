@@ -7,9 +7,9 @@ import pytest
 from django.test import override_settings
 
 from tests.support.own_site import site
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import needs_postgres, only_in_ci
 
-pytestmark = [pytest.mark.own_servers, pytest.mark.long]
+pytestmark = [only_in_ci, pytest.mark.own_servers, pytest.mark.long]
 
 EXPLAIN = """
 import json

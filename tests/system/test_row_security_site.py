@@ -19,12 +19,12 @@ from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.gateway_site import Gateway, free_port, gateway
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, wait_until
-from tests.support.requirements import in_ci, needs_pgbouncer, needs_postgres, needs_redis
+from tests.support.requirements import needs_pgbouncer, needs_postgres, needs_redis, only_in_ci
 
 from .test_brokers import own_redis
 from .test_row_security import FERRY, VAULT
 
-pytestmark = [pytest.mark.long, pytest.mark.own_servers]
+pytestmark = [only_in_ci, pytest.mark.long, pytest.mark.own_servers]
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def ask(served_site: Gateway, project: str, question: str) -> dict[str, str]:
     return headers
 
 
-@pytest.mark.parametrize("through", [pytest.param("directly", marks=in_ci), "PgBouncer"])
+@pytest.mark.parametrize("through", ["directly", "PgBouncer"])
 def test_a_served_site_whose_role_owns_nothing(through: str, tmp_path: Path) -> None:
     """The gateway remembers, commands work, and SQL alone finds nothing."""
     with own_site(tmp_path, through) as served_site:

@@ -13,7 +13,7 @@ from celery import Celery
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, site, wait_until
-from tests.support.requirements import in_ci, needs_postgres
+from tests.support.requirements import needs_postgres, only_in_ci
 
 SEED = """
 from datetime import timedelta
@@ -112,6 +112,7 @@ def test_one_sweep_is_enough_for_any_number_of_chats_and_the_block_is_current_wi
     assert own_site.call("check_memory").code == 0
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_a_worker_of_processes_that_is_told_to_end_finishes_its_chats_and_takes_no_more(own_site: Site) -> None:
     """A worker of threads: :func:`test_a_chat_that_is_only_prepared_is_given_back`."""
@@ -126,8 +127,9 @@ def test_a_worker_of_processes_that_is_told_to_end_finishes_its_chats_and_takes_
         assert own_site.ask("SELECT count(*) FROM memorybank_chat WHERE leased_until IS NOT NULL") == [(0,)]
 
 
+@only_in_ci
 @pytest.mark.own_servers
-@pytest.mark.parametrize("database", ["SQLite", pytest.param("PostgreSQL", marks=in_ci)])
+@pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
 def test_while_a_worker_s_call_is_under_way_its_next_chat_is_begun_but_not_asked_about(
     database: str, tmp_path: Path
 ) -> None:
@@ -162,8 +164,9 @@ services.record_many(
 SWEEP = "from memorybank.tasks import sweep; sweep()"
 
 
+@only_in_ci
 @pytest.mark.own_servers
-@pytest.mark.parametrize("database", ["SQLite", pytest.param("PostgreSQL", marks=in_ci)])
+@pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
 def test_a_tenant_that_imports_a_year_does_not_hold_up_the_others(database: str, tmp_path: Path) -> None:
     postgres = needs_postgres() if database == "PostgreSQL" else ""
     with site(tmp_path, postgres=postgres, SWEEP_SECONDS="600") as made, Gate() as model:
@@ -184,6 +187,7 @@ def test_a_tenant_that_imports_a_year_does_not_hold_up_the_others(database: str,
         assert waiting(made) > 1900
 
 
+@only_in_ci
 @pytest.mark.own_servers
 @pytest.mark.parametrize("why", ["told to end", "the model is down"])
 def test_a_chat_that_is_only_prepared_is_given_back(why: str, own_site: Site) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.database_proxy import DatabaseProxy
 from tests.support.gateway_site import Gateway, gateway
-from tests.support.requirements import needs_postgres
+from tests.support.requirements import needs_postgres, only_in_ci
 from tests.support.upstream import wait_until
 
 pytestmark = [pytest.mark.own_servers]
@@ -87,6 +87,7 @@ def test_a_locked_file_stops_no_answer_and_loses_no_turn(tmp_path: Path) -> None
         assert len({turn["chat"] for turn in served.turns()}) == len(served.turns())
 
 
+@only_in_ci
 def test_a_conversation_that_goes_on_during_a_lock_is_one_chat(tmp_path: Path) -> None:
     with gateway(tmp_path, **BUDGET) as served:
         ask(served, "Before.")
@@ -101,6 +102,7 @@ def test_a_conversation_that_goes_on_during_a_lock_is_one_chat(tmp_path: Path) -
         assert len({turn["chat"] for turn in served.turns()}) == 2
 
 
+@only_in_ci
 def test_stored_responses_go_on_during_a_lock_for_nobody_else(tmp_path: Path) -> None:
     with gateway(tmp_path, **BUDGET) as served:
         ask(served, "Before.")
@@ -119,6 +121,7 @@ def test_stored_responses_go_on_during_a_lock_for_nobody_else(tmp_path: Path) ->
         assert len({turn["chat"] for turn in served.turns()}) == 2
 
 
+@only_in_ci
 def test_a_full_disk_stops_no_answer_and_what_is_erased_meanwhile_is_not_recorded(tmp_path: Path) -> None:
     with gateway(tmp_path, **BUDGET) as served:
         ask(served, "Before.", **{"X-Memory-User": "ann"})
@@ -133,6 +136,7 @@ def test_a_full_disk_stops_no_answer_and_what_is_erased_meanwhile_is_not_recorde
         assert [turn["question"] for turn in served.turns()] == ["I am ben."]
 
 
+@only_in_ci
 def test_what_a_full_spool_refuses_is_said_in_the_header_the_log_and_the_metrics(tmp_path: Path) -> None:
     long = "It is a long story. " * 30_000
     with gateway(tmp_path, **BUDGET, GATEWAY_SPOOL_MEGABYTES="1") as served:
@@ -149,6 +153,7 @@ def test_what_a_full_spool_refuses_is_said_in_the_header_the_log_and_the_metrics
         assert re.search(r'reason="failed"\} 2$', metrics, re.M), metrics
 
 
+@only_in_ci
 def test_on_postgresql_too(tmp_path: Path) -> None:
     server = needs_postgres()
     with DatabaseProxy(server) as proxy, gateway(tmp_path, postgres=server, through=proxy, **BUDGET) as served:
@@ -182,6 +187,7 @@ def test_on_postgresql_too(tmp_path: Path) -> None:
         assert counts["slow"] >= 2
 
 
+@only_in_ci
 def test_a_server_that_stops_during_a_lock_leaves_its_turns_to_the_next(tmp_path: Path) -> None:
     with gateway(tmp_path, **BUDGET) as served:
         ask(served, "Before.")
