@@ -33,13 +33,20 @@ def record_call(
     ended_at: datetime,
     failed: str = "",
     error: str = "",
+    may_exist: bool = False,
 ) -> None:
-    """Record a finished call in the ledger. ``failed`` is a value of ``LLMCall.Outcome``, or ""."""
+    """Record a finished call in the ledger. ``failed`` is a value of ``LLMCall.Outcome``, or "".
+
+    With ``may_exist``, a call of the same model at the same microsecond and of the same length is not entered again.
+    """
     call = LLMCall(bank_id=bank.pk, purpose=purpose, model=model[:200], at=asked_at)
     call.prompt_tokens, call.completion_tokens = prompt_tokens, completion_tokens
     call.outcome = failed or LLMCall.Outcome.OK
     call.error = (error or failed)[:500] if failed else ""
     call.duration_ms = max(0, round((ended_at - asked_at).total_seconds() * 1000))
+    same = {name: getattr(call, name) for name in ("bank_id", "at", "purpose", "model", "duration_ms")}
+    if may_exist and LLMCall.objects.filter(**same).exists():
+        return
     call.price()
     LLMCall.objects.record([call], bank)
 

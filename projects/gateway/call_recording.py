@@ -36,8 +36,11 @@ class Call:
     failed: str
     ended_at: datetime = field(default_factory=timezone.now)
 
-    def record(self, question: RecordedQuestion | None) -> None:
-        """Record the turn's answer, if there is a turn, and enter the call in the ledger if its route has a purpose."""
+    def record(self, question: RecordedQuestion | None, *, may_exist: bool) -> None:
+        """Record the turn's answer, if there is a turn, and enter the call in the ledger if its route has a purpose.
+
+        ``may_exist``: an earlier attempt may have recorded them although it seemed to fail.
+        """
         answer, purpose = self.answer, self.route.purpose
         answer.model = answer.model or str(self.body.get("model") or "")
         if purpose and not self.failed:
@@ -58,6 +61,7 @@ class Call:
                 ended_at=self.ended_at,
                 failed=self.failed,
                 error=answer.error,
+                may_exist=may_exist,
             )
 
     def _turn_in_background(self) -> Output | None:

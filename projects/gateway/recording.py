@@ -82,7 +82,7 @@ class _Records:
 
     def record_call(self, again: bool) -> None:
         assert self.call
-        self.call.record(self.question)
+        self.call.record(self.question, may_exist=again)
 
 
 class Recording:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
@@ -57,10 +58,9 @@ def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQu
     bank = turn.bank
     with transaction.atomic(savepoint=False):  # if it fails, so does its whole piece of the spool
         services.lock_bank(bank)
-        known = services.outputs_of(bank).filter(key=turn.key_in_chat).select_related("chat") if may_exist else None
         location = locate_turn(bank, turn.sender, turn.request)
-        if known and (output := known.first()):
-            return RecordedQuestion(turn, replace(location, chat_key=output.chat.key), output)
+        if may_exist and (known := _recorded(turn, location)):
+            return known
         if is_beside_chat(bank, turn.request, location):
             count_prompt(bank, PromptCount.Memory.ASIDE, turn.received_at)
             return RecordedQuestion(turn, location, skipped=PromptCount.Memory.ASIDE)
@@ -72,13 +72,25 @@ def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQu
             return RecordedQuestion(turn, location, skipped="refused")
 
 
+def _recorded(turn: GatewayTurn, location: TurnLocation) -> RecordedQuestion | None:
+    """The question as an earlier attempt recorded it: by its output's key, or by the node of a turn that goes on."""
+    own = Q(key=turn.key_in_chat) | Q(conversation_nodes__after=turn.key_in_chat)
+    output = services.outputs_of(turn.bank).filter(own).select_related("chat").first()
+    if output is None:
+        return None
+    repeats = location.is_repetition and output.key != turn.key_in_chat  # a new turn does not repeat itself
+    location = replace(location, chat_key=output.chat.key, output=output.pk, is_repetition=repeats)
+    return RecordedQuestion(turn, location, output)
+
+
 def _record_at(location: TurnLocation, turn: GatewayTurn) -> RecordedQuestion:
     if location.stopped:
         _complete_stopped(turn, location.stopped)
     output = _question_output(turn, location)
     recorded = RecordedQuestion(turn, location, output, set_aside=_count_set_aside(turn.bank, location))
     path = location.path
-    places = {path.question, path.request, path.repeat} if output.pk != location.output else {path.request}
+    is_new = output.pk != location.output
+    places = {path.question, path.request, path.repeat} if is_new else {path.request, turn.key_in_chat}
     _store_steps(recorded, dict.fromkeys(filter(None, places), ""))
     _count_prompt(turn, location)
     return recorded
@@ -149,7 +161,8 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
     answer = _with_prefill(turn, answer)
     if status == Output.Status.OK and answer.unfinished and not (turn.forces_tool and not answer.in_background):
         services.keep_quoted(output, _quotes(turn, answer))
-        if answer.stored_id and not location.is_repetition:  # the next request need not tell them again
+        stored = answer.stored_id and not location.is_repetition  # the next request need not tell its messages again
+        if stored and not _has_step(output, matching.item_node(location.root, answer.stored_id)):
             calls = [message.recorded for message in answer.messages if message.has_tool_calls]
             _add_messages(turn, output, [*(turn.request.between if turn.request.question_is_stored else []), *calls])
         _store_answer_steps(recorded, answer)
@@ -159,7 +172,8 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
         if status == Output.Status.OK and (turn.request.since or location.output):
             # The answer's step replaces those of its tool calls.
             steps = ConversationNode.objects.filter(output=output, output__status=Output.Status.PENDING)
-            steps.exclude(after__in=[path.question, path.request, path.repeat]).delete()
+            own = [path.question, path.request, path.repeat, turn.key_in_chat]
+            steps.exclude(after__in=own).delete()
         completed = _complete(turn, output, answer, status)
         _store_answer_steps(recorded, answer)
         if completed.status != Output.Status.OK or status != Output.Status.OK:
@@ -254,6 +268,10 @@ def _store_answer_steps(recorded: RecordedQuestion, answer: Answer) -> None:
         for name in filter(None, [messages[-1].item_id, *names]):
             places[matching.item_node(root, name)] = tail
     _store_steps(recorded, places)
+
+
+def _has_step(output: Output, node: str) -> bool:
+    return ConversationNode.objects.filter(output=output, after=node).exists()
 
 
 def _store_steps(recorded: RecordedQuestion, places: Mapping[str, str]) -> None:

@@ -75,7 +75,8 @@ class UpstreamObject(models.Model):
 class ConversationNode(models.Model):
     """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversations.matching``).
 
-    A request stores a node without ``tail``, its answer a node with ``tail``. The hashes reveal no words, and they are
+    A request stores a node without ``tail``, its answer a node with ``tail``. A request that continues a turn also
+    stores one with its own key as ``after``, so that it is recorded once. The hashes reveal no words, and they are
     deleted with the turn. ``notes`` are references without text, so erasure can ignore them.
     """
 

@@ -1,14 +1,21 @@
-"""A proxy for a database server that forwards connections, refuses them, or leaves them unanswered."""
+"""A proxy for a PostgreSQL server: it forwards, refuses or freezes connections, or cuts them after a commit."""
 
 import socket
 import threading
 from contextlib import suppress
+from itertools import cycle
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
+#: A commit in PostgreSQL's protocol, as psycopg sends it.
+COMMIT = b"Q\0\0\0\x0bCOMMIT\0"
+
 
 class DatabaseProxy:
-    """Forwards bytes between its port and a server until ``refuse`` or ``freeze`` is called."""
+    """Forwards bytes between its port and a server until ``refuse`` or ``freeze`` is called.
+
+    While ``loses_commits``, every second COMMIT is executed, but its connection is cut before the client learns of it.
+    """
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)
@@ -18,6 +25,8 @@ class DatabaseProxy:
         self._passing = threading.Event()
         self._passing.set()
         self._open: list[socket.socket] = []
+        self.loses_commits, self.lost = False, 0
+        self._is_lost = cycle([True, False])
 
     def to(self, address: str) -> str:
         """The address of one of the server's databases, through this proxy."""
@@ -61,13 +70,22 @@ class DatabaseProxy:
                 client, _ = listener.accept()
                 server = socket.create_connection(self._server)
                 self._open += [client, server]
+                cut = threading.Event()
                 for source, target in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass, args=[source, target], daemon=True).start()
+                    threading.Thread(target=self._pass, args=[source, target, cut], daemon=True).start()
 
-    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+    def _pass(self, source: socket.socket, target: socket.socket, cut: threading.Event) -> None:
+        """Forward what ``source`` sends, until ``cut`` is set."""
         with suppress(OSError):
             while data := source.recv(65536):
                 self._passing.wait()
+                if cut.is_set():  # the server has answered, so the commit is done
+                    self.lost += 1
+                    break
+                if self.loses_commits and data == COMMIT and next(self._is_lost):
+                    cut.set()
                 target.sendall(data)
         for end in (source, target):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)  # closing alone would wait for the other thread's recv
             end.close()

@@ -200,3 +200,43 @@ def test_a_server_that_stops_during_a_lock_leaves_its_turns_to_the_next(tmp_path
         wait_until(lambda: "During the lock." in questions(served), "recorded")
         assert questions(served) == ["Before.", "During the lock."]
         assert not list((tmp_path / "gateway-spool").iterdir())
+
+
+def tool_loops(served: Gateway, project: str) -> None:
+    """In two protocols a question, a tool call, its result and the answer; one of them is stored by the upstream."""
+
+    def post(path: str, fields: dict[str, Any]) -> dict[str, Any]:
+        before, key = len(served.calls()), f"Bearer {served.key(project)}"
+        status, _, raw = served.post(path, {"model": "small", "tools": tools, **fields}, Authorization=key)
+        wait_until(lambda: len(served.calls()) > before, "recorded")
+        assert status == 200, raw
+        return dict(json.loads(raw))
+
+    function = {"name": "weather", "parameters": {"type": "object"}}
+    tools: list[dict[str, Any]] = [{"type": "function", "function": function}]
+    question = {"role": "user", "content": "What is the weather in Rome?"}
+    called = post(CHAT, {"messages": [question]})["choices"][0]["message"]
+    result = {"role": "tool", "tool_call_id": called["tool_calls"][0]["id"], "content": "30 degrees"}
+    post(CHAT, {"messages": [question, called, result]})
+    tools = [{"type": "function", **function}]
+    first = post("/v1/responses", {"input": "And in Oslo?"})
+    output = [{"type": "function_call_output", "call_id": "call_1", "output": "3 degrees"}]
+    post("/v1/responses", {"input": output, "previous_response_id": first["id"]})
+
+
+def test_what_was_committed_without_an_acknowledgement_is_recorded_once(tmp_path: Path) -> None:
+    server = needs_postgres()
+    with DatabaseProxy(server) as proxy, gateway(tmp_path, postgres=server, through=proxy, **BUDGET) as served:
+        tool_loops(served, "acme/hermes")
+        calls, undisturbed = served.calls(), told(served, "acme/hermes")
+        assert [(turn["status"], len(turn["messages"])) for turn in undisturbed] == [("ok", 2), ("ok", 2)]
+        proxy.loses_commits = True
+        tool_loops(served, "acme/apollo")
+        assert proxy.lost >= 4, "at least one commit of each request"
+        assert told(served, "acme/apollo") == undisturbed
+        assert served.calls() == [*calls, *calls]
+
+
+def told(served: Gateway, project: str) -> list[dict[str, Any]]:
+    """The turns of a project, without what names its chats."""
+    return [{name: value for name, value in turn.items() if name != "chat"} for turn in served.turns(project)]
