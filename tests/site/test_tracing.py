@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +25,12 @@ from memorybank.llm import tracing
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Chat
 from tests.support.factories import make_bank
+from tests.support.gateway_site import free_port, gateway
+from tests.support.openai_server import OpenAIServer
+from tests.support.own_site import wait_until
+from tests.support.traced import spans as spans_in
+
+from .test_proxy import listens
 
 pytestmark = pytest.mark.filterwarnings("ignore:No directory at")
 
@@ -118,3 +125,37 @@ def test_a_failed_call_is_an_error_without_the_provider_s_words(
     call = named(exported.get_finished_spans())[f"summary {model.model}"]
     assert (call.status.status_code, call.status.description) == (trace.StatusCode.ERROR, "LLMUnavailable")
     assert CANARY not in call.to_json()
+
+
+@pytest.mark.long
+@pytest.mark.own_servers
+def test_one_trace_goes_from_a_client_s_request_by_the_broker_to_the_worker_s_model_call(tmp_path: Path) -> None:
+    """A web server and a worker as processes, both with the SDK: each span is the child of what caused it."""
+    file, port = tmp_path / "spans", free_port()
+    with OpenAIServer() as model, gateway(tmp_path, SUMMARY_LLM_BASE_URL=model.base_url, SUMMARY_LLM_MODEL="m") as made:
+
+        def start(*command: object) -> None:
+            made.site.start("-m", "tests.support.traced", file, *command)
+
+        def spans_of(name: str) -> list[dict[str, Any]]:
+            return [span for span in spans_in(file).values() if span["name"] == name]
+
+        start("uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning")
+        start("celery", "-A", "config", "worker", "--pool", "threads", "--concurrency", 1, "--loglevel", "WARNING")
+        address = f"http://127.0.0.1:{port}"
+        wait_until(lambda: listens(port), "served", made.site)
+        turn = {"chat": CANARY, "author": CANARY, "question": f"We decided on {CANARY}.", "answer": "Noted."}
+        assert made.post(f"{address}/api/v1/outputs", turn)[0] == 201
+        status, _, body = made.post(f"{address}/api/v1/summarise", {}, traceparent=TRACEPARENT)
+        assert status == 202, body
+        wait_until(lambda: spans_of("memorybank.tasks.work"), "at work", made.site)
+
+        known, [call] = spans_in(file), spans_of("summary m")
+        path = [call]
+        while path[-1]["parent_id"] in known:
+            path.append(known[path[-1]["parent_id"]])
+    names = ["summary m", "summarise", "memorybank.tasks.work", "POST /api/v1/summarise"]
+    assert [span["name"] for span in path] == names
+    assert {span["context"]["trace_id"] for span in path} == {f"0x{TRACE}"}
+    assert path[-1]["parent_id"].removeprefix("0x") in TRACEPARENT
+    assert CANARY not in file.read_text()
