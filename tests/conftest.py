@@ -28,15 +28,16 @@ from memorybank import services
 from tests.support import own_site, prepared
 
 from .support.gateway_fixtures import served, site_of_module, site_of_run  # noqa: F401 - fixtures of all tests
+from .support.requirements import IS_CI
 from .support.scripted_model import model, no_model, tuned  # noqa: F401 - fixtures of all tests
 
 # No deadlines: the time of an example depends on the load of the machine.
 UNHURRIED = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", UNHURRIED, max_examples=24, derandomize=True, database=None)
+settings.register_profile("quick", UNHURRIED, max_examples=24 if IS_CI else 12, derandomize=True, database=None)
 settings.register_profile("ci", UNHURRIED, max_examples=100, derandomize=True, database=None)
 settings.register_profile("search", UNHURRIED, max_examples=5000)
 _on_sqlite = not os.environ.get("DATABASE_URL", "").startswith("postgres")
-settings.load_profile("ci" if os.environ.get("CI") == "true" and _on_sqlite else "quick")
+settings.load_profile("ci" if IS_CI and _on_sqlite else "quick")
 
 #: How often PostgreSQL's tables are looked at, and how large those are that are emptied, except what migrations fill.
 TESTS_PER_SWEEP, SWEPT_FROM_BYTES, _tests = 40, 1_000_000, count(1)

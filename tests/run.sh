@@ -1,6 +1,6 @@
 #!/bin/sh
 # The suite on SQLite, then all of it that asks a database on PostgreSQL if there is one (in CI there must be).
-# Style, types and imports are `make lint`, which CI runs, too: mypy takes a processor for a minute at first.
+# Style, types and imports are `make lint`, which CI runs, too: mypy takes a processor for half a minute at first.
 set -eu
 PYTHON=${PYTHON:-python3}
 

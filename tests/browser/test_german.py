@@ -9,6 +9,7 @@ from tests.browser.test_memory_and_layout import PROJECT, chromium, demo_site
 from tests.site.test_translations import english_in
 from tests.support.commands import ELEMENT_TIMEOUT_SECONDS
 from tests.support.own_site import Site
+from tests.support.requirements import in_ci
 
 __all__ = ["chromium"]  # a fixture, found by its name
 
@@ -40,7 +41,7 @@ def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
         yield path, page.content()
 
 
-@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
+@pytest.mark.parametrize("script", [True, pytest.param(False, marks=in_ci)], ids=["with scripts", "without"])
 def test_who_switches_to_german_is_told_everything_in_german(
     demo: Site,
     chromium: Browser,

@@ -9,10 +9,22 @@ from functools import cache
 from pathlib import Path
 
 from .commands import Ran, shell
+from .requirements import IS_CI
 
 #: The folder of the data, which all processes of a test run share. Set at the start of the run. Outside a test run, as
 #: in benchmarks, a temporary folder is used and deleted at the end of the process.
 folder: Path | None = None
+#: What ``demo --extractive`` does, for one project.
+NEWEST = """
+from memorybank import llm
+from projects.importing import demo
+from projects.importing.replay import replay
+lines = demo.load_sample()
+demo.create_people(lines)
+newest = max(lines, key=lambda line: line.output.created_at).path
+with llm.using("summary", None):
+    replay([line for line in lines if line.path == newest], step=demo.REPLAY_STEP, prepare=demo.prepare)
+"""
 
 
 def migrated(data: Path) -> None:
@@ -20,9 +32,14 @@ def migrated(data: Path) -> None:
     _copied("migrated", _migrate, data)
 
 
-def demo(data: Path) -> str:
-    """Fill ``data`` with the result of ``demo --no-serve --print-block --extractive``; return the command's output."""
-    _copied("demo", _replay, data)
+def demo(data: Path) -> None:
+    """Fill ``data`` with the demo's data: in CI all of it, elsewhere that of the project with the newest turn."""
+    _copied("demo", _replay_all if IS_CI else _replay_newest, data)
+
+
+def printed_by_demo(data: Path) -> str:
+    """Fill ``data`` with all of the demo's data; return what its command printed."""
+    _copied("whole_demo", _replay_all, data)
     return (data / "printed").read_text()
 
 
@@ -30,9 +47,14 @@ def _migrate(data: Path) -> None:
     _sound(shell("migrate", "--verbosity", "0", data=data))
 
 
-def _replay(data: Path) -> None:
+def _replay_all(data: Path) -> None:
     migrated(data)
     (data / "printed").write_text(_sound(shell("demo", "--no-serve", "--print-block", "--extractive", data=data)).out)
+
+
+def _replay_newest(data: Path) -> None:
+    migrated(data)
+    _sound(shell("shell", "--verbosity", "0", "-c", NEWEST, data=data))
 
 
 def _sound(ran: Ran) -> Ran:

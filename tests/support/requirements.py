@@ -2,10 +2,10 @@
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
@@ -25,6 +25,11 @@ only_in_ci = pytest.mark.skipif(
     not IS_CI, reason="!! ONLY IN CI: tests of deployments, many processes and long histories; CI=true runs them, too."
 )
 CONNECT_TIMEOUT_SECONDS = 120  # seconds, for slow servers; a closed port is noticed at once
+
+
+def sampled(cases: Iterable[Any], *, one_in: int) -> list[Any]:
+    """Parameters of a test: CI tries all cases, an everyday run every ``one_in``-th."""
+    return [pytest.param(case, marks=[in_ci] if number % one_in else []) for number, case in enumerate(cases)]
 
 
 def needs_postgres() -> str:

@@ -41,7 +41,8 @@ MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 NAMES, CHATS = ("ann", "ben", "cleo"), ("one", "two", "three", "four")
 NOBODY = ""
 STEPS_PER_LIFE = 25 if IS_CI else 12
-LIVES = int(os.environ.get("AUDIENCE_STEPS", 0)) // STEPS_PER_LIFE or hypothesis.settings.default.max_examples // 24
+USUAL_LIVES = max(1, hypothesis.settings.default.max_examples // 24)
+LIVES = int(os.environ.get("AUDIENCE_STEPS", 0)) // STEPS_PER_LIFE or USUAL_LIVES
 SETTINGS = hypothesis.settings(
     max_examples=LIVES,
     stateful_step_count=STEPS_PER_LIFE,

@@ -8,6 +8,7 @@ import pytest
 from tests.support import prepared
 from tests.support.commands import shell
 from tests.support.own_site import Site
+from tests.support.requirements import only_in_ci
 
 
 def contents(data: Path) -> list[str]:
@@ -54,8 +55,9 @@ CHANGED = {
 
 # One test, because the replay takes seconds and tests run in parallel.
 @pytest.mark.long
+@only_in_ci
 def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
-    first = prepared.demo(tmp_path)
+    first = prepared.printed_by_demo(tmp_path)
     for words in (
         "Memory in every new chat of northwind-clinics/billing-migration:",
         "Notes for the message “Who is our contact at Paywright?” only:",

@@ -17,10 +17,11 @@ from memorybank.writing.fact_store import new_fact
 from projects.models import Membership, Project, Role, Tenant
 from tests.projects.admin.test_admin import FACT, AdminCase
 from tests.support.cast import NOON
+from tests.support.requirements import IS_CI
 
 ADMIN_MODELS = (Tenant, Membership, Project, Bank, Entry, Fact, Chat, LLMCall, Event)
-#: Every eighth odd value goes to one page with one name. With nine pages, all values reach each page and each name.
-STRIDE = 8
+#: In CI every eighth odd value goes to one page with one name. With nine pages, all values reach each page and name.
+STRIDE = 8 if IS_CI else 24
 
 
 class LookupTest(AdminCase):
@@ -64,8 +65,8 @@ class LookupTest(AdminCase):
     def test_the_filters_themselves_work(self) -> None:
         for model in ADMIN_MODELS:
             page = self.client.get(self.list_url(model))
-            links = set(re.findall(r'href="\?([^"]*=[^"]*)"', page.content.decode()))
-            for link in links:
+            links = sorted(set(re.findall(r'href="\?([^"]*=[^"]*)"', page.content.decode())))
+            for link in links[:: 1 if IS_CI else 4]:
                 with self.subTest(model=model.__name__, link=link):
                     url = f"{self.list_url(model)}?{link.replace('&amp;', '&')}"
                     self.assertEqual(self.client.get(url).status_code, 200)
