@@ -60,7 +60,7 @@ def measure(
     for name in names:
         for load in loads:
             what = f"{name}, {load.banks} bank{'s' if load.banks > 1 else ''}"
-            with tempfile.TemporaryDirectory() as folder, _site(name, Path(folder)) as made:
+            with tempfile.TemporaryDirectory() as folder, site_on(name, Path(folder)) as made:
                 rows += _rows(what, made, load) if made else [Measurement(what, "no such server")]
     return rows
 
@@ -94,12 +94,12 @@ def _work_off(made: Site, load: Load, pool: list[str]) -> tuple[float, float, fl
             f"{uuid4().hex}@%h",
         ]
         worker = made.start("-m", "celery", "-A", "config", "worker", *options)
-        _wait(made, lambda: "ready." in made.output())
+        wait_for(made, lambda: "ready." in made.output())
         started = float(made.manage("shell", "-c", SWEEP).out.split()[-1])
-        _wait(made, lambda: _ask(made, "SELECT sum(pending_outputs) FROM memorybank_chat") == 0)
+        wait_for(made, lambda: ask_for(made, "SELECT sum(pending_outputs) FROM memorybank_chat") == 0)
         summarised = time.monotonic()
         unsettled = "SELECT count(*) FROM memorybank_bank WHERE compress_at IS NOT NULL"
-        _wait(made, lambda: _ask(made, unsettled) == 0)
+        wait_for(made, lambda: ask_for(made, unsettled) == 0)
         settled = time.monotonic()
         worker.terminate()  # and not killed: it waits for its processes, so that their time counts
         worker.wait()
@@ -108,7 +108,7 @@ def _work_off(made: Site, load: Load, pool: list[str]) -> tuple[float, float, fl
     return summarised - started, settled - summarised, _cpu() - before
 
 
-def _ask(made: Site, query: str) -> object:
+def ask_for(made: Site, query: str) -> object:
     return made.ask(query)[0][0]
 
 
@@ -117,7 +117,7 @@ def _cpu() -> float:
     return spent.ru_utime + spent.ru_stime
 
 
-def _wait(made: Site, condition: Callable[[], bool]) -> None:
+def wait_for(made: Site, condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + MAX_SECONDS
     while not condition():
         if time.monotonic() > deadline:
@@ -126,7 +126,7 @@ def _wait(made: Site, condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def _site(name: str, folder: Path) -> Iterator[Site | None]:
+def site_on(name: str, folder: Path) -> Iterator[Site | None]:
     """A site on this broker, or None without the servers that it takes."""
     if name.startswith("files"):
         with site(folder) as made:

@@ -53,9 +53,12 @@ def sweep(own_site: Site) -> None:
         beat.send_task("memorybank.tasks.sweep")
 
 
-def start_worker(own_site: Site, model: OpenAIServer, pool: str = "threads", size: int = 2) -> Popen[bytes]:
+def start_worker(
+    own_site: Site, model: OpenAIServer, pool: str = "threads", size: int = 2, key: str = ""
+) -> Popen[bytes]:
+    """``key`` is the API key with which the model knows it from others."""
     options = ["--pool", pool, "--concurrency", size, "--loglevel", "WARNING", "--hostname", f"{uuid4().hex}@%h"]
-    environment = {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "test"}
+    environment = {"LLM_BASE_URL": model.base_url, "LLM_MODEL": "test", "LLM_API_KEY": key}
     return own_site.start("-m", "celery", "-A", "config", "worker", *options, **environment)
 
 
@@ -146,6 +149,27 @@ def test_while_a_worker_s_call_is_under_way_its_next_chat_is_begun_but_not_asked
         assert worker.wait(timeout=PROCESS_TIMEOUT_SECONDS) == 0
         assert (model.calls, model.most, leased(made)) == (6, 1, 0)
         assert made.call("check_memory").code == 0
+
+
+@only_in_ci
+@pytest.mark.own_servers
+def test_a_worker_that_is_added_takes_its_share_without_another_sweep(own_site: Site) -> None:
+    seed(own_site, 30, 30)
+    own_site.env |= {"SWEEP_SECONDS": "600"}
+    with Gate() as model:
+        start_worker(own_site, model, key="first")
+        sweep(own_site)
+        wait_until(lambda: model.under_way == 2, "busy", own_site)
+        start_worker(own_site, model, key="second")
+        wait_until(lambda: model.under_way == 4, "shared", own_site)
+        before = len(model.keys)
+        for _ in range(24):
+            calls = model.calls
+            model.let_through(1)
+            wait_until(lambda: model.calls > calls, "working on", own_site)  # noqa: B023
+        taken = list(model.keys)[before:]
+        assert 8 <= sum("second" in key for key in taken) <= 16, taken
+        model.let_through(60)
 
 
 IMPORT = """
