@@ -1,4 +1,4 @@
-"""The Celery task that deletes what serves nobody any more and holds no words: ended sessions, old statistics."""
+"""The Celery task that deletes what serves nobody any more and holds no words: sessions, statistics, old ids."""
 
 from datetime import datetime
 from importlib import import_module
@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from memorybank import services
 
+from ..models import IdempotencyRecord, UpstreamObject
+
 
 @shared_task
 def clean_up() -> None:
@@ -18,7 +20,12 @@ def clean_up() -> None:
 
 @services.every_bank()
 def delete_expired(now: datetime) -> int:
-    """Delete ended sessions, and the counts of days more than ``STATISTICS_DAYS`` ago; return how many counts."""
+    """Delete ended sessions, and the counts of days more than ``STATISTICS_DAYS`` ago; return how many counts.
+
+    Also records of API requests that can no longer be repeated, and old ids of upstreams that belong to no chat.
+    """
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
+    IdempotencyRecord.objects.expire(now)
+    UpstreamObject.objects.expire(now)
     deleted: int = services.expire_statistics(now)
     return deleted

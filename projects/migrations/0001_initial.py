@@ -203,7 +203,11 @@ class Migration(migrations.Migration):
                 ('bank', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='upstream_objects', to='memorybank.bank')),
                 ('chat', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upstream_objects', to='memorybank.chat')),
                 ('output', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='upstream_objects', to='memorybank.output')),
+                ('at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('chat', None)), fields=['at'], name='upstream_object_without_chat')],
+            },
         ),
         migrations.CreateModel(
             name='WaitingConversation',

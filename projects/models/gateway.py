@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import ClassVar
+
 from django.core.validators import RegexValidator
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from projects.web.providers import PROVIDERS
@@ -56,17 +60,36 @@ class Upstream(models.Model):
         self.sealed_key = encrypt(key)
 
 
+#: How long the id of something without a chat, such as the answer to a call beside a chat, is known.
+KEPT_WITHOUT_CHAT = timedelta(days=400)
+
+
+class UpstreamObjectQuerySet(models.QuerySet["UpstreamObject"]):
+    def expire(self, now: datetime) -> None:
+        """Delete what has no chat and was stored more than ``KEPT_WITHOUT_CHAT`` ago."""
+        self.filter(chat=None, at__lt=now - KEPT_WITHOUT_CHAT).delete()
+
+
 class UpstreamObject(models.Model):
     """Something that an upstream stores for a project under an id: a response, an item of one, or a conversation.
 
     Projects may share an upstream's key, so the gateway passes on only ids of the project's own bank. ``digest`` is a
-    hash of the upstream's address and the id. The row is deleted with its turn and its chat.
+    hash of the upstream's address and the id. The row is deleted with its turn and its chat, or else when it expires.
     """
 
     bank = models.ForeignKey("memorybank.Bank", models.CASCADE, related_name="upstream_objects")
     digest = models.CharField(max_length=64, unique=True)
     chat = models.ForeignKey("memorybank.Chat", models.CASCADE, null=True, related_name="upstream_objects")
     output = models.ForeignKey("memorybank.Output", models.CASCADE, null=True, related_name="upstream_objects")
+    at = models.DateTimeField(default=timezone.now)
+
+    objects: ClassVar[UpstreamObjectQuerySet] = UpstreamObjectQuerySet.as_manager()  # type: ignore[assignment]
+
+    class Meta:
+        indexes = [
+            # Read once a day, to delete what has expired.
+            models.Index(name="upstream_object_without_chat", fields=["at"], condition=models.Q(chat=None)),
+        ]
 
     def __str__(self) -> str:
         return f"upstream object {self.digest[:8]}"

@@ -1,4 +1,4 @@
-"""Delete ended sessions, and statistics of long ago."""
+"""Delete what serves nobody any more and holds no words: sessions, statistics, repetitions, ids of upstreams."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..base import MemoryCommand, pluralised
 
 
 class Command(MemoryCommand):
-    help = "Delete ended sessions, and statistics older than STATISTICS_DAYS, as a worker does each day."
+    help = "Delete ended sessions, old statistics, API repetitions and upstream ids, as a worker does each day."
 
     def handle(self, **options: Any) -> None:
         deleted = delete_expired(timezone.now())

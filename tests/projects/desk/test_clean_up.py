@@ -1,4 +1,4 @@
-"""Each day what serves nobody any more is deleted: ended sessions, and statistics of long ago."""
+"""Each day what serves nobody any more is deleted: ended sessions; statistics, repetitions and ids of long ago."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -6,8 +6,11 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
+from memorybank import services
 from memorybank.models import BankDay, PromptCount
 from projects.desk import tasks
+from projects.models import IdempotencyRecord, UpstreamObject
+from projects.tenancy import api_keys
 from tests.support.cast import Cast
 from tests.support.commands import run
 
@@ -24,6 +27,14 @@ class TestHousekeeping(Cast):
                 noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
                 PromptCount.objects.note(bank.pk, PromptCount.Memory.GIVEN, noon)
                 BankDay.objects.create(bank=bank, day=day)
+        output = services.record(self.apollo.bank, chat_key="c", author="priya", question="A?", answer="B.")
+        key, _ = api_keys.issue(self.apollo, "desk", ["write"], actor="alice", now=timezone.now())
+        for days in (0, LONG_AGO - 1, LONG_AGO + 1):
+            at = timezone.now() - timedelta(days=days)
+            for chat in (None, output.chat):
+                digest = f"{days} {'in a' if chat else 'without a'} chat"
+                UpstreamObject.objects.create(bank=self.apollo.bank, chat=chat, digest=digest, at=at)
+            IdempotencyRecord.objects.create(api_key=key, name=str(days), position=0, body="b", at=at)
         Session.objects.create(session_key="ended", expire_date=timezone.now() - timedelta(days=1))
         Session.objects.create(session_key="open", expire_date=timezone.now() + timedelta(days=1))
 
@@ -33,6 +44,9 @@ class TestHousekeeping(Cast):
         for rows in (PromptCount.objects.all(), BankDay.objects.all()):
             self.assertEqual(set(rows.values_list("day", flat=True)), kept)
             self.assertEqual(rows.count(), 4)  # two days of two banks
+        ids = {f"{days} in a chat" for days in (0, 399, 401)} | {"0 without a chat", "399 without a chat"}
+        self.assertEqual(set(UpstreamObject.objects.values_list("digest", flat=True)), ids)
+        self.assertEqual([record.name for record in IdempotencyRecord.objects.all()], ["0"])
 
     def test_the_task_that_beat_sends_each_day_deletes_it(self) -> None:
         task = settings.CELERY_BEAT_SCHEDULE["clean-up"]
