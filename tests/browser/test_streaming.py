@@ -11,7 +11,7 @@ from tests.projects.chat.test_lost_answers import PEOPLE, free_port, serve
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.support.dictated_model import ALL, WORDS, Dictated
 from tests.support.own_site import Site, kill, site
-from tests.support.requirements import needs_chromium
+from tests.support.requirements import needs_chromium, only_in_ci
 
 __all__ = ["chromium"]
 
@@ -246,6 +246,7 @@ def test_nothing_gives_way_to_an_answer_that_fails_or_does_not_begin(
     assert stored(own_site, page, "status") == [("ok",), ("ok",), ("stopped",)]
 
 
+@only_in_ci
 def test_kill_9_in_mid_answer_leaves_the_message_and_what_it_was_to_replace(
     page: Page, model: Dictated, own_site: Site
 ) -> None:

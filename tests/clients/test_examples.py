@@ -11,12 +11,15 @@ import pytest
 
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS, ROOT
 from tests.support.gateway_site import Gateway
+from tests.support.requirements import in_ci
 
 pytestmark = pytest.mark.own_servers
 
 PAGE = (ROOT / "docs/clients.md").read_text(encoding="utf-8")
 #: Each example by the library that it imports first.
 EXAMPLES = {re.split(r"[ .]", code.split("\n")[0])[1]: code for code in re.findall(r"```python\n(.*?)```", PAGE, re.S)}
+#: The libraries whose examples run outside CI, too.
+EVERYDAY = ("memory_bank_client", "openai")
 
 
 def python_with(library: str) -> str:
@@ -35,7 +38,9 @@ def test_the_page_names_every_library() -> None:
     )
 
 
-@pytest.mark.parametrize("library", sorted(EXAMPLES))
+@pytest.mark.parametrize(
+    "library", [pytest.param(name, marks=[] if name in EVERYDAY else in_ci) for name in sorted(EXAMPLES)]
+)
 def test_its_example_runs_and_is_recorded(served: Gateway, library: str) -> None:
     program = EXAMPLES[library].replace("http://127.0.0.1:8000", served.address).replace("mb_…", served.key())
     before = len(served.turns())

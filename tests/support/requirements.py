@@ -2,15 +2,18 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
 from tests.support import pgvector_server
+
+Case = TypeVar("Case")
 
 LOCAL = {
     "TEST_DATABASE_URL": "postgres://postgres@127.0.0.1:5432/postgres",
@@ -30,6 +33,14 @@ CONNECT_TIMEOUT_SECONDS = 120  # seconds, for slow servers; a closed port is not
 def sampled(cases: Iterable[Any], *, one_in: int) -> list[Any]:
     """Parameters of a test: CI tries all cases, an everyday run every ``one_in``-th."""
     return [pytest.param(case, marks=[in_ci] if number % one_in else []) for number, case in enumerate(cases)]
+
+
+def some(cases: Iterable[Case], *, one_in: int) -> Iterator[Case]:
+    """The cases of a loop: CI tries all, an everyday run every ``one_in``-th.
+
+    Of a product, every value has its turn if ``one_in`` shares no divisor with the number of values of any factor.
+    """
+    return islice(cases, 0, None, 1 if IS_CI else one_in)
 
 
 def needs_postgres() -> str:

@@ -15,6 +15,7 @@ import pytest
 from config.middleware.request_limits import MAX_UPLOADS_AT_ONCE
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.gateway_site import Gateway, gateway
+from tests.support.requirements import only_in_ci
 from tests.support.upstream import wait_until
 
 CHAT = "/v1/chat/completions"
@@ -134,6 +135,7 @@ def processor_ticks(site: Gateway) -> int:
     return ticks
 
 
+@only_in_ci
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 def test_a_message_costs_as_much_time_as_it_is_long(tmp_path: Path) -> None:
     with gateway(tmp_path) as site:
