@@ -103,10 +103,19 @@ def secret_keys() -> tuple[str, ...]:
 SETTING_NAMES = frozenset(f.name for f in fields(Conf))
 
 
+#: The settings as they were last read, and what they make. A request reads them a dozen times.
+_last: tuple[dict[str, Any], Conf] = {}, Conf()
+
+
 def current() -> Conf:
     """The current settings. Unknown names are ignored here and refused by the checks."""
+    global _last
     values = getattr(settings, "MEMORYBANK", {})
-    return Conf(**{name.lower(): value for name, value in values.items() if name.lower() in SETTING_NAMES})
+    known, conf = _last
+    if values != known:
+        conf = Conf(**{name.lower(): value for name, value in values.items() if name.lower() in SETTING_NAMES})
+        _last = dict(values), conf
+    return conf
 
 
 def numeric_settings() -> list[tuple[str, int | float]]:

@@ -19,8 +19,10 @@ from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Output, QuotedChat
 from memorybank.models.chat import sequences_by_chat
 from memorybank.new_output import NewOutput
+from memorybank.prepared import PreparedQuery
 
 DIGEST_CHARACTERS = 24
+_CHATS = PreparedQuery(lambda bank, keys: Chat.objects.filter(bank=bank, key__in=keys).only("bank_id", "private"))
 
 
 def note_quoted(chat: Chat, new: NewOutput, quoted: Collection[Chat] = ()) -> bool:
@@ -44,7 +46,7 @@ def quoted_chats(chat: Chat, quotes: Quotes) -> list[Chat]:
     """The other chats that an answer in ``chat`` repeats."""
     if not quotes.chats:
         return []
-    return list(Chat.objects.filter(bank=chat.bank_id, key__in=quotes.chats).exclude(pk=chat.pk))
+    return [other for other in _CHATS.rows(chat.bank_id, list(quotes.chats)) if other.pk != chat.pk]
 
 
 def keep_quoted(output: Output, quotes: Quotes) -> None:

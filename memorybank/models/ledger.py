@@ -102,7 +102,7 @@ class LLMCallQuerySet(models.QuerySet["LLMCall"]):
 
     def record(self, calls: list[LLMCall], bank: Bank) -> None:
         """Save the calls, unless the bank was deleted."""
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             if calls and Bank.objects.lock(bank.pk):
                 insert(calls)
 

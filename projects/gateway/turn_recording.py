@@ -65,8 +65,7 @@ def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQu
             count_prompt(bank, PromptCount.Memory.ASIDE, turn.received_at)
             return RecordedQuestion(turn, location, skipped=PromptCount.Memory.ASIDE)
         try:
-            with transaction.atomic():
-                return _record_at(location, turn)
+            return _record_at(location, turn)
         except InvalidInput as error:  # too long, or erased: the client still gets its answer
             logger.info("gateway: not recorded for bank %s: %s", bank.pk, error)
             return RecordedQuestion(turn, location, skipped="refused")
