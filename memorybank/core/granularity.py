@@ -1,4 +1,4 @@
-"""The granularities of memory, called rungs: one row each, with calendar periods, limits and labels. Pure.
+"""The granularities of memory, called rungs: a row of RUNGS each, with calendar periods, limits and labels. Pure.
 
 Chats roll up into days, days into ISO weeks, weeks into calendar months, and months into the background, which has no
 period: it holds all that is older, by subject.
@@ -50,57 +50,18 @@ class Rung:
 
 
 class Granularity(StrEnum):
-    """The rungs, finest first. Each absorbs entries of the one before it."""
+    """The rungs, finest first; each absorbs entries of the one before it. Database and API have these values."""
 
-    _value_: str
-    rung: Rung
+    CONVERSATION = "conversation"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    BACKGROUND = "background"
 
-    # Starred, because type checkers take a lookup such as ``Granularity("day")`` for a call of this method.
-    def __new__(cls, name: str, *row: Rung) -> Self:
-        """Create a rung; its name is the value in the database and the API."""
-        member = str.__new__(cls, name)
-        member._value_, (member.rung,) = name, row
-        return member
-
-    CONVERSATION = "conversation", Rung(plural="chats")
-    DAY = "day", Rung(plural="days", min_age=ONE_DAY, digest_share=1 / 12)
-    WEEK = (
-        "week",
-        Rung(
-            plural="weeks",
-            label="Week of %(day)s",
-            label_in_sentence="the week of %(day)s",
-            min_age=ONE_WEEK,
-            digest_share=1 / 8,
-            start=_monday,
-            end=lambda monday: monday + ONE_WEEK,
-            key=lambda monday: f"{monday:%G-W%V}",
-        ),
-    )
-    MONTH = (
-        "month",
-        Rung(
-            plural="months",
-            label="%(month)s",
-            label_in_sentence="%(month)s",
-            min_age=timedelta(days=30),
-            digest_share=1 / 5,
-            start=lambda day: day.replace(day=1),
-            end=_month_end,
-            key=lambda first: f"{first:%Y-%m}",
-        ),
-    )
-    BACKGROUND = (
-        "background",
-        Rung(
-            plural="background",
-            label="Background",
-            label_in_sentence="the background",
-            start=lambda day: EPOCH,
-            end=lambda start: date.max,
-            key=lambda start: "background",
-        ),
-    )
+    @property
+    def rung(self) -> Rung:
+        """Its row of RUNGS."""
+        return RUNGS[self]
 
     @classmethod
     def coarsest_first(cls) -> tuple[Self, ...]:
@@ -131,11 +92,39 @@ class Granularity(StrEnum):
         """The start of this rung's period that contains most of a finer one: a week is in the month of its Thursday."""
         return self.rung.start(start + (finer.rung.end(start) - start) // 2)
 
-    @property
-    def finer(self) -> "Granularity":
-        """The next finer rung, whose entries it absorbs."""
-        return list(Granularity)[self.tier - 1]
 
+RUNGS = {
+    Granularity.CONVERSATION: Rung(plural="chats"),
+    Granularity.DAY: Rung(plural="days", min_age=ONE_DAY, digest_share=1 / 12),
+    Granularity.WEEK: Rung(
+        plural="weeks",
+        label="Week of %(day)s",
+        label_in_sentence="the week of %(day)s",
+        min_age=ONE_WEEK,
+        digest_share=1 / 8,
+        start=_monday,
+        end=lambda monday: monday + ONE_WEEK,
+        key=lambda monday: f"{monday:%G-W%V}",
+    ),
+    Granularity.MONTH: Rung(
+        plural="months",
+        label="%(month)s",
+        label_in_sentence="%(month)s",
+        min_age=timedelta(days=30),
+        digest_share=1 / 5,
+        start=lambda day: day.replace(day=1),
+        end=_month_end,
+        key=lambda first: f"{first:%Y-%m}",
+    ),
+    Granularity.BACKGROUND: Rung(
+        plural="background",
+        label="Background",
+        label_in_sentence="the background",
+        start=lambda day: EPOCH,
+        end=lambda start: date.max,
+        key=lambda start: "background",
+    ),
+}
 
 #: The rungs that have periods, finest first.
 CALENDAR_RUNGS = tuple(rung for rung in Granularity.digests() if rung is not Granularity.BACKGROUND)
