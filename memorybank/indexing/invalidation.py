@@ -12,10 +12,10 @@ from memorybank.models.bank import LONG_DUE
 
 
 def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int] = (), now: datetime | None) -> None:
-    """Remove the lines of these chats and facts from the stored block, and delete its older versions.
+    """Make the stored block outdated: until it is rendered again, it is what remains without these chats and facts.
 
-    The next sweep, or an earlier refresh, renders the block again. The caller holds the bank's lock. ``now`` is the
-    time of the removal in the block's history; pass None if the lines are only reworded.
+    Deletes the older versions. The next sweep, or an earlier refresh, renders the block again. The caller holds the
+    bank's lock. ``now`` is the time of the removal in the block's history; pass None if the lines are only reworded.
     """
     newest = StoredBlock.objects.current(bank.pk)
     StoredBlock.objects.filter(bank=bank).delete()
@@ -25,4 +25,5 @@ def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int
         StoredBlock.objects.add(bank.pk, bank.version + 1, rest, newest.made_at)
         if now:
             BlockLineVersion.objects.note(bank, rest, now)
+    # By two: what remains has the version after the bank's, and must be outdated itself, so that it is rendered again.
     Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)

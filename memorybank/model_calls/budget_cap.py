@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import F
 from django.utils.module_loading import import_string
 
 from memorybank import conf, hooks, llm
@@ -47,12 +46,20 @@ def is_capped(bank: Bank, now: datetime) -> bool:
     return bool(path and import_string(path)(bank, month_of(now)))
 
 
-def is_stopped(bank: Bank, now: datetime) -> bool:
-    """Whether the cap forbids model calls; if so, record it, so that the model rebuilds the work once below the cap."""
-    stops_model = llm.get("summary") is not None and is_capped(bank, now)
-    if stops_model and Bank.objects.filter(pk=bank.pk, capped_at=None).update(capped_at=now):
+def forbids_calls(bank: Bank, now: datetime) -> bool:
+    """Whether a model is configured and the cap forbids calling it."""
+    return llm.get("summary") is not None and is_capped(bank, now)
+
+
+def stop_at_cap(bank: Bank, now: datetime) -> bool:
+    """If the cap forbids model calls, record and report it; return whether it does.
+
+    Once the bank is below its cap again, the model rebuilds what was extracted meanwhile.
+    """
+    is_forbidden = forbids_calls(bank, now)
+    if is_forbidden and Bank.objects.filter(pk=bank.pk, capped_at=None).update(capped_at=now):
         hooks.notify(bank.pk, Change.CAP_REACHED, [bank.pk])
-    return stops_model
+    return is_forbidden
 
 
 def notify_near(bank: Bank, calls: Iterable[LLMCall], now: datetime) -> None:
@@ -88,5 +95,5 @@ def _resume(bank: Bank, now: datetime) -> None:
     chats = Chat.objects.filter(pk__in=extracted.leaves().values("chat"), parked_at=None).remembered()
     chats.update(stale=True, due_at=now)
     extracted.update(stale=True)
-    Bank.objects.filter(pk=bank.pk).update(capped_at=None, compress_at=now, version=F("version") + 1)
+    Bank.objects.touch(bank.pk, capped_at=None, compress_at=now)
     logger.info("bank %s: below its cap again", bank.pk)

@@ -240,7 +240,7 @@ def session(bank: Bank, now: datetime) -> Iterator[ModelSession | None]:
     get such answers.
     """
     model = llm.get("summary")
-    if model is None or budget_cap.is_stopped(bank, now):
+    if model is None or budget_cap.stop_at_cap(bank, now):
         yield None
         return
     endpoint = LLMEndpoint.objects.admit(model.fingerprint, now)

@@ -185,7 +185,7 @@ def _set_pinned(
         _update_facts(changed, **values)
         _update_tiers(row, changed)
         if changed:
-            Bank.objects.filter(pk=row.pk).update(version=F("version") + 1, compress_at=now)
+            Bank.objects.touch(row.pk, compress_at=now)
             log(row, actor, action, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)

@@ -75,7 +75,7 @@ def _update(jobs: Iterable[Job], now: datetime, *, consolidated: bool = False) -
 def _require_possible(bank: Bank, kind: Job.Kind, now: datetime) -> None:
     if not bank.enabled:
         raise InvalidInput(_("Memory is off in this project."))
-    if kind == JobKind.REBUILD and budget_cap.is_stopped(bank, now):
+    if kind == JobKind.REBUILD and budget_cap.forbids_calls(bank, now):
         raise InvalidInput(_("The monthly cap is reached: what a model wrote would be replaced by what is extracted."))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Case, F, Min, Q, Value, When, prefetch_related_objects
@@ -56,28 +57,32 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
     if bank is None:
         return 0
     done = 0
+    # Work that stops early is due again at once.
+    outcome: dict[str, Any] = {"attempts": 0, "last_error": "", "compress_at": now}
     try:
         while step := _next_step(bank, now):
             _digest(bank, step, now)
             done += 1
             jobs.after_digest(bank, now)
+        outcome["compress_at"] = _next_check(bank, now)
     except OutdatedWork as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
-        bank.release(attempts=0, last_error="", compress_at=now)
     except Exception as error:
-        attempts, message = bank.attempts + 1, str(error) if isinstance(error, LLMError) else type(error).__name__
-        bank.release(attempts=attempts, compress_at=now + backoff(attempts), last_error=message[:500])
+        attempts = bank.attempts + 1
+        message = str(error) if isinstance(error, LLMError) else type(error).__name__
+        outcome = {"attempts": attempts, "last_error": message[:500], "compress_at": now + backoff(attempts)}
         raise
     finally:
-        bank.release(attempts=0, last_error="", compress_at=_next_check(bank, now))
+        bank.release(**outcome)
     return done
 
 
 def _next_step(bank: Bank, now: datetime) -> Step | None:
+    """The digest to write next, or None. Records it if the monthly cap is what stops the bank."""
     if stale := bank.entries.to_rebuild():
         return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
     frontier = bank.entries.all().frontier()
-    if not _needs_rollup(bank, frontier, now):
+    if not _is_over_budget(bank, frontier) or budget_cap.stop_at_cap(bank, now) or _waits_for_model(bank):
         return None
     plan = rollup_policy.due_periods
     if _is_written():
@@ -96,12 +101,14 @@ def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
     return oldest
 
 
-def _needs_rollup(bank: Bank, frontier: Sequence[Node], now: datetime) -> bool:
-    """Whether the bank is over budget. At the monthly cap and during an outage it waits for a model."""
+def _is_over_budget(bank: Bank, frontier: Sequence[Node]) -> bool:
     pressure = rollup_policy.WRITTEN_SHARE if _is_written() else conf.current().pressure
-    if not rollup_policy.over_budget(frontier, bank.max_tokens, pressure) or budget_cap.is_stopped(bank, now):
-        return False
-    return not bank.entries.live().filter(stale=True, method=STAND_IN_METHOD).exists()
+    return rollup_policy.over_budget(frontier, bank.max_tokens, pressure)
+
+
+def _waits_for_model(bank: Bank) -> bool:
+    """Whether the model has to rebuild an entry first that was extracted during an outage."""
+    return bank.entries.live().filter(stale=True, method=STAND_IN_METHOD).exists()
 
 
 def _next_check(bank: Bank, now: datetime) -> Case | None:
@@ -110,10 +117,12 @@ def _next_check(bank: Bank, now: datetime) -> Case | None:
     If the bank's version changed meanwhile, its ``compress_at`` stays.
     """
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
-    needed = _needs_rollup(bank, frontier := bank.entries.all().frontier(), now)
-    check_at = rollup_policy.next_due(frontier, now, bank.tz, written=_is_written()) if needed else None
-    if needed and _oldest_due_chat(bank, now):  # a period may wait for that chat
-        check_at = min(check_at or now + RECHECK_DELAY, now + RECHECK_DELAY)
+    frontier = bank.entries.all().frontier()
+    check_at = None
+    if _is_over_budget(bank, frontier) and not budget_cap.forbids_calls(bank, now) and not _waits_for_model(bank):
+        check_at = rollup_policy.next_due(frontier, now, bank.tz, written=_is_written())
+        if _oldest_due_chat(bank, now):  # a period may wait for that chat
+            check_at = min(check_at or now + RECHECK_DELAY, now + RECHECK_DELAY)
     field = Bank._meta.get_field("compress_at")
     return Case(When(version=seen, then=Value(check_at, output_field=field)), default=F("compress_at"))
 
@@ -268,7 +277,7 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
         )
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
         hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [digest.pk])
-        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1)
+        Bank.objects.touch(bank.pk)
 
 
 def _require_unchanged(bank: Bank, step: Step, sources: DigestSources) -> None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F
 
 from memorybank import bank_scope, conf, hooks
 from memorybank.core import rollup_policy, transcript
@@ -165,7 +164,7 @@ def _commit(
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _advance_watermark(fresh, bank, batch.through, notes.failure, now)
         indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
-        Bank.objects.filter(pk=bank.pk).update(version=F("version") + 1, compress_at=now)
+        Bank.objects.touch(bank.pk, compress_at=now)
     chat.lease_token = ""  # released by the commit
     return leaf, indexed
 
