@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from math import floor, log10
+from math import ceil, floor, log10
 
 #: The plot's size in SVG units (``WIDE`` is the width of bar charts), and the margins for the labels of the axes.
 WIDTH, WIDE, HEIGHT, LEFT, TOP, BOTTOM = 460.0, 1000.0, 120.0, 52.0, 8.0, 20.0
@@ -115,5 +115,6 @@ def _ticks(top: float) -> tuple[Tick, ...]:
 
 
 def _dates(days: Sequence[Day]) -> tuple[Day, ...]:
-    step = max(1, -(-len(days) // MAX_DATES))
-    return tuple(days[::-1][::step][::-1])
+    """Every so many days, at most MAX_DATES, with the last one."""
+    step = max(1, ceil(len(days) / MAX_DATES))
+    return tuple(day for number, day in enumerate(days, start=1) if (len(days) - number) % step == 0)

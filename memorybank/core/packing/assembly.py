@@ -60,10 +60,16 @@ class Assembly(Generic[L]):
         return self.budget - self.sheet.count(self.header) - 1 - self.sheet.count(BLOCK_FENCE)
 
     def fill(
-        self, section: str, items: Sequence[Item[L]], room: int, to: Objective[Item[L]], *, least: int | None = None
+        self,
+        section: str,
+        items: Sequence[Item[L]],
+        room: int,
+        to: Objective[Item[L]],
+        *,
+        min_tokens: int | None = None,
     ) -> None:
-        """Add the items that serve the objective best in about ``room`` tokens; stop once ``least`` tokens are used."""
-        self.sections[section] += fill(items, room, to, least=least)
+        """Add the items that serve the objective best in about ``room`` tokens; stop once ``min_tokens`` are used."""
+        self.sections[section] += fill(items, room, to, min_tokens=min_tokens)
         self.trim()
 
     def trim(self) -> None:

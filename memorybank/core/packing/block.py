@@ -35,11 +35,22 @@ GIVE_WAY_SHARE, GIVE_WAY_ROUNDS = 0.03, 5
 # How often the remaining tokens are filled (measured: a fourth time adds nothing).
 FILL_ROUNDS = 3
 
-# The steps in which a written block is shortened if it is too long, as shares of each digest and of each chat's notes
-# that remain. Notes are shortened first, because they are not condensed yet.
-WRITTEN_SHARES = (
-    *((1, 1), (1, 0.8), (1, 0.65), (1, 0.5), (1, 0.35), (1, 0.2), (1, 0)),
-    *((0.85, 0), (0.7, 0), (0.55, 0), (0.4, 0), (0.3, 0), (0.2, 0), (0.1, 0), (0, 0)),
+# The steps in which a written block is shortened if it is too long: first the share of each chat's notes that remains
+# beside whole digests, then the share of each digest without notes. Notes come first, as they are not condensed yet.
+NOTE_SHARES = (1, 0.8, 0.65, 0.5, 0.35, 0.2, 0)
+DIGEST_SHARES = (0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1, 0)
+
+
+class ShrinkStep(NamedTuple):
+    """The shares of each digest and of each chat's notes that remain in a shortened block."""
+
+    digests: float
+    notes: float
+
+
+SHRINK_STEPS = (
+    *(ShrinkStep(digests=1, notes=share) for share in NOTE_SHARES),
+    *(ShrinkStep(digests=share, notes=0) for share in DIGEST_SHARES),
 )
 
 LineItem = Item[MemoryLine]
@@ -88,13 +99,13 @@ def written_by(item: LineItem) -> WrittenEntry:
     return WrittenEntry(line.tier, line.period_start, line.chat, bool(line.restates))
 
 
-def first_of_each(items: Iterable[LineItem], most: Mapping[WrittenEntry, int]) -> Iterator[LineItem]:
-    """The first items of each entry, at most ``most[entry]``."""
+def first_of_each(items: Iterable[LineItem], limits: Mapping[WrittenEntry, int]) -> Iterator[LineItem]:
+    """The first items of each entry, at most ``limits[entry]``."""
     seen = Counter[WrittenEntry]()
     for item in items:
         entry = written_by(item)
         seen[entry] += 1
-        if seen[entry] <= most[entry]:
+        if seen[entry] <= limits[entry]:
             yield item
 
 
@@ -108,14 +119,20 @@ class Packing:
         self.shortlist = Shortlist(pool, self.selection)
 
     def fill(
-        self, section: str, room: int, *, tier: int | None = None, until: int | None = None, least: int | None = None
+        self,
+        section: str,
+        room: int,
+        *,
+        tier: int | None = None,
+        until: int | None = None,
+        min_tokens: int | None = None,
     ) -> None:
         """Fill ``room`` tokens of a section with the new facts of the highest gain: of a tier, or before a place.
 
-        With ``least``, stop once that many tokens are used.
+        With ``min_tokens``, stop once that many tokens are used.
         """
         items = self.shortlist.best(room, tier=tier, until=until)
-        self.assembly.fill(section, items, room, ByGain(self.selection, section, items), least=least)
+        self.assembly.fill(section, items, room, ByGain(self.selection, section, items), min_tokens=min_tokens)
 
     def fill_pinned(self) -> None:
         """Pinned facts, as many as fit, oldest first."""
@@ -131,15 +148,15 @@ class Packing:
         items = self.shortlist.ready(self.pool.written)
         entries = Counter(written_by(item) for item in items)
         to = InOrder(self.selection, WRITTEN)
-        for of_digests, of_notes in WRITTEN_SHARES:
-            most = {e: math.ceil(n * (of_digests if e.is_digest else of_notes)) for e, n in entries.items()}
-            chosen = list(first_of_each(items, most))
+        for step in SHRINK_STEPS:
+            limits = {e: math.ceil(n * (step.digests if e.is_digest else step.notes)) for e, n in entries.items()}
+            chosen = list(first_of_each(items, limits))
             self.assembly.sections[WRITTEN] = chosen
             if self.assembly.room() >= 0:
                 break
         self.assembly.sections[WRITTEN] = []
         self.assembly.fill(WRITTEN, chosen, self.assembly.room(), to)
-        if not of_notes and self.assembly.room() > OPENING_TOKENS:
+        if not step.notes and self.assembly.room() > OPENING_TOKENS:
             newest = [item for item in reversed(items) if not item.line.restates]
             self.assembly.fill(WRITTEN, newest, self.assembly.room() - OPENING_TOKENS, to)
 
@@ -177,19 +194,19 @@ class Packing:
             wanted = sum(missing.values())
             if not wanted or self.assembly.room() <= 0:
                 return
-            steps = -(-max(0, wanted + OPENING_TOKENS - self.assembly.room()) // step)
+            steps = math.ceil(max(0, wanted + OPENING_TOKENS - self.assembly.room()) / step)
             gave = steps > 0 and self.free_stable_tokens(steps * step)
-            for tier, least in missing.items():
-                self.fill_quota(tier, least)
+            for tier, min_tokens in missing.items():
+                self.fill_quota(tier, min_tokens)
             # The stable section cannot be shortened further, so another round would change nothing.
             if steps and not gave:
                 return
 
-    def fill_quota(self, tier: int, least: int) -> None:
-        """The best facts of one tier, until ``least`` tokens are used."""
+    def fill_quota(self, tier: int, min_tokens: int) -> None:
+        """The best facts of one tier, until ``min_tokens`` tokens are used."""
         room = self.assembly.room() - OPENING_TOKENS
-        if least > 0 and room > 0:
-            self.fill(QUOTA, room, tier=tier, least=least)
+        if min_tokens > 0 and room > 0:
+            self.fill(QUOTA, room, tier=tier, min_tokens=min_tokens)
 
     def missing(self, tier: int) -> int:
         """How many tokens the tier is below its quota, but at most as many as its unused facts have."""
@@ -245,9 +262,9 @@ class Packing:
         own = Counter[str]()
         for item in self.assembly:
             own[item.line.chat] += item.cost + LABEL_TOKENS
-        chat, most = max(own.items(), key=itemgetter(1, 0))
-        room = objective.reserved(self.budget, most)
+        chat, tokens = max(own.items(), key=itemgetter(1, 0))
+        room = objective.reserve_tokens(self.budget, tokens)
         # A chat with so much of the block is the one that needs the reserve, and its own lines would not help it.
-        items = self.shortlist.best(room, without=chat if most * 2 > room else "")
+        items = self.shortlist.best(room, without=chat if tokens * 2 > room else "")
         chosen = fill(items, room, ByGain(self.selection, RESERVE, items))
         return tuple(line_of(item, RESERVE) for item in chosen)

@@ -25,14 +25,17 @@ class Objective(Protocol[ItemT_contra]):
         """The item's approximate cost in tokens."""
 
     def is_redundant(self, item: ItemT_contra) -> bool:
-        """Whether the chosen items say the same already."""
+        """Whether the item must be left out, because of the items chosen so far."""
+
+    def merge_duplicate(self, item: ItemT_contra) -> bool:
+        """Add the item's facts to a chosen item with the same text; return whether there is one."""
 
     def take(self, item: ItemT_contra) -> None:
         """Choose the item."""
 
 
-def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int | None = None) -> list[ItemT]:
-    """The items of the highest gain in ``room`` tokens, best first; with ``least``, stop once that many are used.
+def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, min_tokens: int | None = None) -> list[ItemT]:
+    """The items of the highest gain in ``room`` tokens, best first; with ``min_tokens``, stop once that many are used.
 
     Of equal items the earlier is chosen. Gains only fall as more is chosen, so an outdated gain is an upper bound,
     and most gains are never computed again (lazy greedy).
@@ -41,10 +44,13 @@ def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, least: int 
     heapq.heapify(heap)
     chosen: list[ItemT] = []
     used = 0
-    while heap and (least is None or used < least):
+    while heap and (min_tokens is None or used < min_tokens):
         _, place = heapq.heappop(heap)
         item = items[place]
-        if to.is_redundant(item) or used + (price := to.price(item)) > room:
+        if to.is_redundant(item) or to.merge_duplicate(item):
+            continue
+        price = to.price(item)
+        if used + price > room:
             continue
         # The popped gain may be outdated: if another item may gain more, push this one back with its current gain.
         gain = to.gain(item)
@@ -148,8 +154,8 @@ class Selection:
         """Whether another digest than the line's restates the fact."""
         return self.restated.get(fact, line.chat) != line.chat
 
-    def unites(self, item: Item[MemoryLine]) -> bool:
-        """Whether a chosen item has the same text but for case and articles; that item then stands for both."""
+    def merge_duplicate(self, item: Item[MemoryLine]) -> bool:
+        """Add the item's facts to a chosen item with the same text, case and articles aside; return whether it did."""
         same = self.shown.get(item.key)
         # One word is not a statement: "yes" from two people means two things.
         if same is None or len(item.key) < 2:
@@ -174,8 +180,12 @@ class InOrder:
         return self.selection.openings.price(item, self.section)
 
     def is_redundant(self, item: Item[MemoryLine]) -> bool:
-        """Whether the fact itself, or its text, is already in the block."""
-        return self.selection.repeats(item) or self.selection.unites(item)
+        """Whether the block has one of its facts already, or a digest covers its turns."""
+        return self.selection.repeats(item)
+
+    def merge_duplicate(self, item: Item[MemoryLine]) -> bool:
+        """Add its facts to a line of the block with the same text; return whether there is one."""
+        return self.selection.merge_duplicate(item)
 
     def take(self, item: Item[MemoryLine]) -> None:
         """Choose it for this section."""

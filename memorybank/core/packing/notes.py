@@ -173,6 +173,10 @@ class AsRanked:
         """Whether it must be left out because a passage that it depends on did not fit."""
         return not self.taken.issuperset(item.line.behind)
 
+    def merge_duplicate(self, item: Item[Passage]) -> bool:
+        """There are no duplicates: :func:`pack_notes` drops them before."""
+        return False
+
     def take(self, item: Item[Passage]) -> None:
         """Choose the item."""
         self.openings.add(item, FURTHER)

@@ -61,9 +61,9 @@ def stable_room(room: int) -> int:
     return int(room * STABLE_SHARE)
 
 
-def reserved(budget: int, most: int) -> int:
-    """The tokens of the reserve: at least ``most``, those of the chat with the largest part of the block."""
-    return max(most, int(budget * RESERVE_SHARE))
+def reserve_tokens(budget: int, largest_chat_tokens: int) -> int:
+    """Tokens of the reserve: those of the chat with the largest part of the block, but at least RESERVE_SHARE."""
+    return max(largest_chat_tokens, int(budget * RESERVE_SHARE))
 
 
 def checkpoint(total: int, room: int) -> float:

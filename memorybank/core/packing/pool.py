@@ -179,16 +179,16 @@ class Shortlist:
                 left -= self.cost(place) + LABEL_TOKENS
         return self.ready(sorted(chosen))
 
-    def unsaid(self, tier: int, most: int, *, longest: int) -> int:
-        """The tokens of a tier's facts that the block does not have, of at most ``longest`` each; at most ``most``."""
+    def unsaid(self, tier: int, limit: int, *, longest: int) -> int:
+        """The tokens of a tier's facts that the block does not have, of at most ``longest`` each; at most ``limit``."""
         total = 0
         for place in self.pool.tier(tier):
-            if total >= most:
-                return most
+            if total >= limit:
+                return limit
             cost = self.cost(place)
             if cost <= longest and not self.is_redundant(place):
                 total += cost + LABEL_TOKENS
-        return min(most, total)
+        return min(limit, total)
 
     def _ranked(self, tier: int | None, until: int) -> Iterator[tuple[float, int]]:
         """Free places that the block does not have, by weight per token, best first."""
