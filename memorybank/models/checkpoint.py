@@ -17,9 +17,11 @@ from .ledger import backoff
 
 
 class CheckpointQuerySet(models.QuerySet["Checkpoint"]):
-    def newest(self, chat_id: int, before: int | None = None) -> Checkpoint | None:
-        """A chat's newest checkpoint; with ``before``, the newest one that ends before the turn with that sequence."""
-        made = self.filter(chat=chat_id) if before is None else self.filter(chat=chat_id, through__lt=before)
+    def newest(self, chat_id: int, before_sequence: int | None = None) -> Checkpoint | None:
+        """A chat's newest checkpoint; with ``before_sequence``, the newest one that ends before the turn with it."""
+        made = self.filter(chat=chat_id)
+        if before_sequence is not None:
+            made = made.filter(through__lt=before_sequence)
         return made.order_by("-through", "-pk").first()
 
     def drop(self, outputs: Mapping[int, Mapping[int, int]]) -> int:

@@ -9,9 +9,9 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.models import Chat, Checkpoint, Compaction
 
 
-def newest_checkpoint(chat: Chat, *, before: int | None = None) -> Checkpoint | None:
-    """The checkpoint in a chat's prompt; with ``before`` (an output's id), the one in that turn's prompt."""
-    return Checkpoint.objects.newest(chat.pk, before)
+def newest_checkpoint(chat: Chat, *, before_sequence: int | None = None) -> Checkpoint | None:
+    """A chat's newest checkpoint; with ``before_sequence``, the newest one that ends before the turn with it."""
+    return Checkpoint.objects.newest(chat.pk, before_sequence)
 
 
 def checkpoints_after(chat: Chat, sequences: Collection[int]) -> dict[int, Checkpoint]:

@@ -180,8 +180,8 @@ def prompt_for(
     if keep:
         services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
     replaced = services.turns_of(chat).filter(pk__in=without).values_list("sequence", flat=True) if without else ()
-    first = min([*replaced, *([before.sequence] if before else [])], default=None)
-    checkpoint = services.newest_checkpoint(chat, before=first)
+    first_replaced = min([*replaced, *([before.sequence] if before else [])], default=None)
+    checkpoint = services.newest_checkpoint(chat, before_sequence=first_replaced)
     return assemble(
         system=project.system_prompt,
         memory=memory,
