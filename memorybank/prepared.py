@@ -126,9 +126,9 @@ def insert(rows: Iterable[Model], *, ignore_conflicts: bool = False) -> None:
         return
     meta, database = rows[0]._meta, connections[DEFAULT_DB_ALIAS]
     fields = [field for field in meta.local_concrete_fields if not field.primary_key]
-    most = max(1, database.ops.bulk_batch_size(fields, rows))
-    for start in range(0, len(rows), most):
-        _insert(database, rows[start : start + most], fields, ignore_conflicts)
+    batch_size = max(1, database.ops.bulk_batch_size(fields, rows))
+    for start in range(0, len(rows), batch_size):
+        _insert(database, rows[start : start + batch_size], fields, ignore_conflicts)
 
 
 def _insert(database: Any, rows: list[Model], fields: list[Field[Any, Any]], ignore_conflicts: bool) -> None:

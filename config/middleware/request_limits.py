@@ -116,10 +116,10 @@ class _Request:
         self._key = headers.get("authorization") or headers.get("x-api-key") or ""
         self._by_key = path.startswith(KEY_PREFIXES)
         self._digest = authentication.digest_of(self._key) if self._by_key and self._key else ""
-        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE + PAGE_SPARE_BYTES
+        max_bytes = settings.DATA_UPLOAD_MAX_MEMORY_SIZE + PAGE_SPARE_BYTES
         self._is_upload = bool(UPLOAD_PATH.fullmatch(path))
-        most = settings.IMPORT_MEGABYTES * 2**20 + PAGE_SPARE_BYTES if self._is_upload else most
-        self._max_bytes = MAX_GATEWAY_BYTES if path.startswith(GATEWAY_PREFIX) else most
+        max_bytes = settings.IMPORT_MEGABYTES * 2**20 + PAGE_SPARE_BYTES if self._is_upload else max_bytes
+        self._max_bytes = MAX_GATEWAY_BYTES if path.startswith(GATEWAY_PREFIX) else max_bytes
         self._declared = int(length) if (length := headers.get("content-length", "")).isdecimal() else 0
         self._read, self._deadline = 0, time.monotonic() + PAUSE_SECONDS
         self._done = self._checked = self._is_heavy = False

@@ -133,7 +133,7 @@ def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
     own, clause = _topic(state, older.speaker), _clause(state)
     about = own if own.terms else _subject_of(older.context, frozenset())
     return any(
-        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), least=len(own.terms) / 2)
+        _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), min_shared=len(own.terms) / 2)
         for move in _move_matches(newer.text)
     )
 
@@ -144,11 +144,11 @@ def _move_matches(text: str) -> Iterator[re.Match[str]]:
         yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))
 
 
-def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, least: float) -> bool:
+def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, min_shared: float) -> bool:
     """Whether both have the same subject, besides a value of the same kind."""
     shared = ongoing.terms & moved.terms
     is_known = len(shared) >= MIN_SHARED_TERMS or bool(shared & (ongoing.names | moved.names))
-    return len(shared) >= least and is_known and ongoing.speaker <= shared
+    return len(shared) >= min_shared and is_known and ongoing.speaker <= shared
 
 
 def _differs(clause: str, value: str) -> bool:

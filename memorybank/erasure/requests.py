@@ -73,7 +73,7 @@ def _requested_turns(bank: Bank, output: Output, about: str) -> list[Output]:
     """The author's earlier turns about the subject; without a subject or such a turn, the previous turn."""
     own = Output.objects.filter(chat__bank=bank, author=output.author, sequence__lt=output.sequence, withheld=False)
     if about:
-        chats = {output.chat_id, *chats_mentioning(bank, [about], most=MAX_SEARCHED_CHATS)}
+        chats = {output.chat_id, *chats_mentioning(bank, [about], limit=MAX_SEARCHED_CHATS)}
         words = set(terms(about))
         if turns := [turn for turn in own.filter(chat__in=chats) if words and words <= set(terms(turn.question))]:
             return turns

@@ -69,6 +69,6 @@ def _mask_lines(lines: QuerySet[BlockLineVersion], rewrite: Callable[[str], str]
 
 def _index_again(bank: Bank, values: Collection[str]) -> None:
     """Delete the documents of the chats that contain one of the values; the next sweep indexes them again, masked."""
-    chats = chats_mentioning(bank, values, most=MAX_CHATS)
+    chats = chats_mentioning(bank, values, limit=MAX_CHATS)
     SearchDocument.objects.filter(chat__in=chats).delete()
     Chat.objects.filter(pk__in=chats).remembered().update(indexed_through=0, index_due=True)

@@ -124,8 +124,8 @@ def _of_part(operator: Any, value: Any) -> Pieces | None:
     if operator is _constants.ATOMIC_GROUP:
         return _of_sequence(value)
     if operator in _REPEATS:
-        least, _, repeated = value
-        return _of_sequence(repeated) if least else None
+        min_repeats, _, repeated = value
+        return _of_sequence(repeated) if min_repeats else None
     return None
 
 

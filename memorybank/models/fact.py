@@ -169,9 +169,9 @@ class FactQuerySet(ByAudience["Fact"]):
         )
         return created
 
-    def best(self, tier: int, most: int) -> FactQuerySet:
-        """Up to ``most`` facts of a tier with the highest weight per token, without pinned facts."""
-        return self.filter(tier=tier, pinned=False).order_by("-worth", "pk")[:most]
+    def best(self, tier: int, limit: int) -> FactQuerySet:
+        """Up to ``limit`` facts of a tier with the highest weight per token, without pinned facts."""
+        return self.filter(tier=tier, pinned=False).order_by("-worth", "pk")[:limit]
 
 
 class Fact(models.Model):

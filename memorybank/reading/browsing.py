@@ -53,7 +53,7 @@ def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRE
 
     Replaced, hidden and quarantined facts are included, after all others.
     """
-    fact_ids = facts_about(bank, question, most=MAX_FOUND_FACTS, now=now, viewer=viewer)
+    fact_ids = facts_about(bank, question, limit=MAX_FOUND_FACTS, now=now, viewer=viewer)
     restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
     fact_ids += bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)
     valid = set(bank.facts.filter(pk__in=fact_ids).visible(viewer=viewer).values_list("pk", flat=True))

@@ -149,8 +149,8 @@ def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) ->
     return linked
 
 
-def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], bool]:
-    """Rows of the pinned and the ``most`` best other facts, and whether these are all facts.
+def _best_rows(shown: FactQuerySet, limit: int) -> tuple[list[tuple[Any, ...]], bool]:
+    """Rows of the pinned and the ``limit`` best other facts, and whether these are all facts.
 
     The share that a tier does not use passes to the next tiers.
     """
@@ -158,9 +158,9 @@ def _best_rows(shown: FactQuerySet, most: int) -> tuple[list[tuple[Any, ...]], b
     rows = list(shown.filter(pinned=True, tier__isnull=False).order_by("pk").values_list(*columns))
     complete = True
     for tier, part in TIER_PARTS.items():
-        share = most // part
+        share = limit // part
         best = list(shown.best(tier, share).values_list(*columns))
-        complete, most = complete and len(best) < share, most - len(best)
+        complete, limit = complete and len(best) < share, limit - len(best)
         rows += best
     return rows, complete
 

@@ -8,8 +8,8 @@ from memorybank.reading.recall import index
 from memorybank.reading.recall.index_terms import SPEAKER_SUFFIX, hash_word, partial_dates, question_words
 
 
-def chats_mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]:
-    """Ids of chats with a turn that has all words and dates of one of the texts: per text the ``most`` newest turns.
+def chats_mentioning(bank: Bank, texts: Iterable[str], *, limit: int) -> set[int]:
+    """Ids of chats with a turn that has all words and dates of one of the texts: per text the ``limit`` newest turns.
 
     The name of its speaker counts as part of a turn. A text without indexed words matches nothing. Two queries.
     """
@@ -20,5 +20,5 @@ def chats_mentioning(bank: Bank, texts: Iterable[str], *, most: int) -> set[int]
         ]
         for text in texts
     ]
-    turns = set(chain.from_iterable(index.newest([phrase for phrase in phrases if phrase], most)))
+    turns = set(chain.from_iterable(index.newest([phrase for phrase in phrases if phrase], limit)))
     return set(SearchDocument.objects.of(bank).filter(pk__in=turns).values_list("chat_id", flat=True))

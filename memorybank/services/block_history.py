@@ -20,12 +20,12 @@ def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineV
     return BlockLineVersion.objects.filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
 
 
-def block_changes(bank: Bank, most: int) -> list[datetime]:
-    """The latest times at which lines were added or removed, at most ``most``, newest first."""
+def block_changes(bank: Bank, limit: int) -> list[datetime]:
+    """The latest times at which lines were added or removed, at most ``limit``, newest first."""
     lines = BlockLineVersion.objects.filter(bank=bank)
-    added = lines.order_by("-since").values_list("since", flat=True).distinct()[:most]
-    removed = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:most]
-    return sorted((moment for moment in {*added, *removed} if moment), reverse=True)[:most]
+    added = lines.order_by("-since").values_list("since", flat=True).distinct()[:limit]
+    removed = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:limit]
+    return sorted((moment for moment in {*added, *removed} if moment), reverse=True)[:limit]
 
 
 def block_known_from(bank: Bank) -> datetime | None:

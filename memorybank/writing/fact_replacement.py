@@ -112,7 +112,7 @@ def _chats_with_values(bank: Bank, values: Collection[str]) -> set[int | None]:
     unindexed = Chat.objects.alias(of_bank=F("bank_id") + 0).filter(of_bank=bank.pk, index_due=True)
     unindexed = unindexed.filter(summarised_through__gt=F("indexed_through")).order_by("-pk")
     return {
-        *chats_mentioning(bank, values, most=MAX_TURNS_PER_VALUE),
+        *chats_mentioning(bank, values, limit=MAX_TURNS_PER_VALUE),
         *unindexed.values_list("pk", flat=True)[:MAX_UNINDEXED_CHATS],
     }
 

@@ -55,7 +55,7 @@ def recall(
     if not bank.enabled or top < 1:
         return []
     index, parsed = IndexCache(bank, viewer), parse_question(bank, question, now)
-    result = search(index, parsed, without=index.find_chat(exclude_chat), most=top, within=within)
+    result = search(index, parsed, without=index.find_chat(exclude_chat), limit=top, within=within)
     scores = dict(result.ranked)
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
@@ -79,9 +79,9 @@ def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
     return [hit for hit in hits if (hit.pk in wanted if hit.kind == "fact" else "output" in kinds)]
 
 
-def facts_about(bank: Bank, question: str, *, most: int, now: datetime, viewer: str = NOBODY) -> list[int]:
+def facts_about(bank: Bank, question: str, *, limit: int, now: datetime, viewer: str = NOBODY) -> list[int]:
     """Ids of leaf facts about a question's subject that ``viewer`` may read, best first, hidden ones included."""
-    result = search(IndexCache(bank, viewer), parse_question(bank, question, now), without=None, most=most)
+    result = search(IndexCache(bank, viewer), parse_question(bank, question, now), without=None, limit=limit)
     scores = dict(result.ranked)
     turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     values: dict[int, float] = {}
@@ -89,7 +89,7 @@ def facts_about(bank: Bank, question: str, *, most: int, now: datetime, viewer: 
         share = _question_share(f"{fact.text} {fact.original_text} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
             values[fact.pk] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
-    return sorted(values, key=lambda pk: (-values[pk], -pk))[:most]
+    return sorted(values, key=lambda pk: (-values[pk], -pk))[:limit]
 
 
 def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[FactState]:

@@ -28,10 +28,10 @@ def postings(
     return found, count
 
 
-def newest(phrases: Sequence[Sequence[Sequence[str]]], most: int) -> list[list[int]]:
-    """For each phrase, the ``most`` newest outputs that contain one index word of each choice. One query."""
+def newest(phrases: Sequence[Sequence[Sequence[str]]], limit: int) -> list[list[int]]:
+    """For each phrase, the ``limit`` newest outputs that contain one index word of each choice. One query."""
     vendor = VENDORS[connection.vendor]
-    values = [value for words in phrases for value in (vendor.match_all(words), most)]
+    values = [value for words in phrases for value in (vendor.match_all(words), limit)]
     return _lists([vendor.NEWEST_IDS_QUERY] * len(phrases), values)
 
 

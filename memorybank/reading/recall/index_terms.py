@@ -143,9 +143,9 @@ def question_words(question: str) -> list[str]:
     return _first_and_last(found_words, MAX_QUESTION_WORDS)
 
 
-def _first_and_last(words: list[str], most: int) -> list[str]:
-    """At most ``most`` words: half from the beginning and half from the end."""
-    return words if len(words) <= most else words[: most // 2] + words[-most // 2 :]
+def _first_and_last(words: list[str], limit: int) -> list[str]:
+    """At most ``limit`` words: half from the beginning and half from the end."""
+    return words if len(words) <= limit else words[: limit // 2] + words[-limit // 2 :]
 
 
 def topic_words(question: str) -> list[str]:

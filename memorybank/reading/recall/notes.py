@@ -63,7 +63,7 @@ def find_passages(
     turns only where ``known`` has not cached them; writes nothing but the records of a call for an embedding.
     """
     parsed = parse_question(known.bank, question, now)
-    result = search(known, parsed, without=without, most=MAX_TURNS_READ)
+    result = search(known, parsed, without=without, limit=MAX_TURNS_READ)
     max_tokens = int(max_tokens * result.relevance)
     if not result.ranked or not max_tokens:
         return RecalledPassages()

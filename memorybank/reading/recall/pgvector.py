@@ -95,7 +95,7 @@ def _exact(rows: EmbeddingQuerySet, distance: RawSQL) -> dict[int, float]:
     return _cosines(rows.order_by(unindexed), distance, NEAREST_TURNS)
 
 
-def _cosines(rows: EmbeddingQuerySet, distance: RawSQL, most: int | None = None) -> dict[int, float]:
-    """The cosines of the first ``most`` rows, in their order; rows that the index does not hold are left out."""
-    found = rows.annotate(distance=distance).values_list("pk", "distance")[:most]
+def _cosines(rows: EmbeddingQuerySet, distance: RawSQL, limit: int | None = None) -> dict[int, float]:
+    """The cosines of the first ``limit`` rows, in their order; rows that the index does not hold are left out."""
+    found = rows.annotate(distance=distance).values_list("pk", "distance")[:limit]
     return {pk: vector_index.cosine(distance) for pk, distance in found if distance is not None}

@@ -60,13 +60,13 @@ def idf(matching: int, total: int) -> float:
     return math.log(1 + (total - matching + 0.5) / (matching + 0.5))
 
 
-def shortlist(postings: Sequence[Sequence[int]], idfs: Sequence[float], most: int) -> list[int]:
-    """The ``most`` promising turns by the idf of the words they have, best first, then newest."""
+def shortlist(postings: Sequence[Sequence[int]], idfs: Sequence[float], limit: int) -> list[int]:
+    """The ``limit`` promising turns by the idf of the words they have, best first, then newest."""
     sums: dict[int, float] = {}
     for turns, value in zip(postings, idfs, strict=True):
         for turn in turns:
             sums[turn] = sums.get(turn, 0.0) + value
-    return sorted(sums, key=lambda turn: (-sums[turn], -turn))[:most]
+    return sorted(sums, key=lambda turn: (-sums[turn], -turn))[:limit]
 
 
 def scores(
@@ -110,8 +110,8 @@ def passage_scores(
         nearby = [(_fade_both_ways([float(turn in having) for turn in turns]), value) for having, value in mentioned]
         for place, turn in enumerate(turns):
             around[turn] = sum(value * near[place] / (near[place] + MENTION_SATURATION) for near, value in nearby)
-    most = max(around.values(), default=0.0) or 1.0
-    return {turn: value / most for turn, value in around.items()}
+    highest = max(around.values(), default=0.0) or 1.0
+    return {turn: value / highest for turn, value in around.items()}
 
 
 def _fade_both_ways(counts: Sequence[float]) -> list[float]:

@@ -86,9 +86,9 @@ def _exactness(partial: PartialDate) -> float:
 
 
 def search(
-    known: IndexCache, question: ParsedQuestion, *, without: int | None, most: int, within: TurnFilter | None = None
+    known: IndexCache, question: ParsedQuestion, *, without: int | None, limit: int, within: TurnFilter | None = None
 ) -> SearchResult:
-    """The ``most`` best turns that the viewer of ``known`` may read; turns of others do not influence the scores.
+    """The ``limit`` best turns that the viewer of ``known`` may read; turns of others do not influence the scores.
 
     ``without`` is the id of a chat that is left out. With ``within`` only matching turns count, as if the bank had no
     others.
@@ -112,7 +112,7 @@ def search(
     idfs = _idfs(dict(zip(question.words, by_word, strict=True)), by_name, total)
     dated = _date_scores(by_date, question.exact)
     others = [*by_date, *by_name.values()]
-    max_ranked = max(MIN_RANKED_TURNS, most)
+    max_ranked = max(MIN_RANKED_TURNS, limit)
     all_idfs = [*idfs, *(ranking.idf(len(turns), total) for turns in others)]
     shortlist = ranking.shortlist([*by_word, *others], all_idfs, max_ranked)
     shortlist = list(dict.fromkeys([*shortlist, *compared.nearest[:max_ranked]]))
@@ -123,7 +123,7 @@ def search(
     ranked = sorted((hit for hit in scored.items() if hit[1] > 0), key=lambda hit: (-hit[1], -hit[0]))
     by_idf = dict(zip(question.words, idfs, strict=True))
     share = covered_share(_terms(by_idf, by_word, by_date, by_name, total), turns)
-    return SearchResult(ranked[:most], by_idf, by_word, frozenset(by_name), relevance(share, total))
+    return SearchResult(ranked[:limit], by_idf, by_word, frozenset(by_name), relevance(share, total))
 
 
 def score_passages(known: IndexCache, result: SearchResult) -> dict[int, float]:

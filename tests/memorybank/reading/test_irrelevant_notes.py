@@ -100,7 +100,7 @@ def test_small_talk_in_a_question_does_not_count_against_it(harbour: Bank) -> No
 
 
 def search_for(bank: Bank, message: str) -> SearchResult:
-    return search(IndexCache(bank), parse_question(bank, message, MONDAY), without=None, most=10)
+    return search(IndexCache(bank), parse_question(bank, message, MONDAY), without=None, limit=10)
 
 
 # --- pure -------------------------------------------------------------------------------------------------

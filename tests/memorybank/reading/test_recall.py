@@ -734,7 +734,7 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
         say(bank, person, "The crane is orange.", author=person)
     cover(bank)
     services.reindex(bank)
-    hits = search(IndexCache(bank), parse_question(bank, question, None), without=None, most=9)
+    hits = search(IndexCache(bank), parse_question(bank, question, None), without=None, limit=9)
     asks = sentence_choice.QuestionMatcher(sentence_choice.SINGLE_FACT, question, hits.idfs, hits.names)
     assert [person for person in people if asks.names(person)] == named
 
@@ -753,7 +753,7 @@ def test_what_one_person_said_is_looked_for_closer_together(question: str, aim: 
     cover(bank)
     services.reindex(bank)
     parsed = parse_question(bank, question, None)
-    assert recall_notes.choose_profile(parsed, search(IndexCache(bank), parsed, without=None, most=9)) == aim
+    assert recall_notes.choose_profile(parsed, search(IndexCache(bank), parsed, without=None, limit=9)) == aim
 
 
 def test_who_speaks_is_mentioned_too() -> None:
@@ -763,7 +763,7 @@ def test_who_speaks_is_mentioned_too() -> None:
     cover(bank)
     services.reindex(bank)
     keys = [{chat_of(bank, key).pk} for key in "ab"]
-    assert [chats_mentioning(bank, [text], most=9) for text in ("Nair's salary", "Lena's salary")] == keys
+    assert [chats_mentioning(bank, [text], limit=9) for text in ("Nair's salary", "Lena's salary")] == keys
 
 
 def test_each_further_sentence_of_a_turn_counts_less() -> None:
