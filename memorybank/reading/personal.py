@@ -52,7 +52,7 @@ def render_personal(bank: Bank, asker: Asker, budget: int, *, shown: Text, exclu
     encoding = conf.current().encoding
     packed = pack_notes(passages, budget, header=PERSONAL_HEADER, encoding=encoding)
     return Text(
-        packed.text, packed.tokens, tuple(_line(bank, facts[passage.output], passage) for passage in packed.passages)
+        packed.text, packed.tokens, tuple(_line(bank, facts[passage.source[0]], passage) for passage in packed.passages)
     )
 
 
@@ -108,8 +108,7 @@ def _either(some: FactQuerySet, others: FactQuerySet) -> FactQuerySet:
 def _passage(fact: Fact) -> Passage:
     chat = fact.entry.chat
     return Passage(
-        output=fact.pk,
-        place=0,
+        source=(fact.pk, 0),
         text=fact.text,
         at=fact.entry.last_at,
         chat=chat.pk if chat else 0,

@@ -128,6 +128,7 @@ def _notes_text(
 
 
 def _recalled_line(passage: Passage) -> MemoryLine:
+    output, place = passage.source
     return MemoryLine(
         facts=(),
         text=passage.text,
@@ -135,8 +136,8 @@ def _recalled_line(passage: Passage) -> MemoryLine:
         speaker=passage.speaker,
         period_start=passage.at.date(),
         label=passage.label,
-        sources=(Source((passage.chat_key,), (passage.output,)),),
-        place=passage.place,
+        sources=(Source((passage.chat_key,), (output,)),),
+        place=place,
         private=passage.private,
         why=_lazy_recall_reason(passage),
     )

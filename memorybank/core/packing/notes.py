@@ -22,17 +22,16 @@ MAX_EXACT_COUNTS = 12
 
 
 class Passage(NamedTuple):
-    """A sentence of a turn that was recalled: not a fact, so it has no id, no worth and no tier.
+    """A line of notes: a recalled sentence of a turn, or a line of the personal part. It has no worth and no tier.
 
-    ``output`` is the turn, by id, and ``place`` the sentence's place in it; ``chat`` is the chat's id,
-    ``chat_key`` its key. ``at`` is when the turn was recorded and must be aware; ``label`` opens the paragraph.
-    ``asked`` are the words of the question that it was recalled for; ``named``: the question names its speaker.
-    ``rank`` is that of its turn, 1 for the best, or 0 if the passage replaces another. ``behind`` has the (output,
-    place) of the passages that it depends on: without them it is not shown.
+    ``source`` tells lines apart: of a recalled sentence, its turn's id and its place in the turn; of a personal line,
+    its fact's id and 0. ``chat`` is the chat's id, ``chat_key`` its key. ``at`` is when the turn was recorded and must
+    be aware; ``label`` opens the paragraph. ``asked`` are the words of the question that it was recalled for;
+    ``named``: the question names its speaker. ``rank`` is that of its turn, 1 for the best, or 0 if the passage
+    replaces another. ``behind`` has the sources of the passages that it depends on: without them it is not shown.
     """
 
-    output: int
-    place: int
+    source: tuple[int, int]
     text: str
     at: datetime
     chat: int = 0
@@ -61,12 +60,12 @@ class Passage(NamedTuple):
     @property
     def strand(self) -> int:
         """Sentences of a turn are kept together, and so are a chat's notes."""
-        return 0 if self.speaker == NOTES_SPEAKER else self.output
+        return 0 if self.speaker == NOTES_SPEAKER else self.source[0]
 
     @property
     def order(self) -> tuple[datetime, int, int]:
         """By time, then by place in the turn."""
-        return self.at, self.output, self.place
+        return self.at, *self.source
 
 
 class People(NamedTuple):
@@ -180,7 +179,7 @@ class AsRanked:
     def take(self, item: Item[Passage]) -> None:
         """Choose the item."""
         self.openings.add(item, FURTHER)
-        self.taken.add((item.line.output, item.line.place))
+        self.taken.add(item.line.source)
 
 
 def _top_up(assembly: Assembly[Passage], items: Sequence[Item[Passage]], to: AsRanked) -> None:

@@ -161,8 +161,7 @@ def follow_replacements(
 
 def _to_passage(sentence: ChosenSentence, turn: ReadTurn, rank: int) -> Passage:
     return Passage(
-        output=turn.pk,
-        place=sentence.place,
+        source=(turn.pk, sentence.place),
         text=sentence.text,
         at=turn.said_at,
         chat=turn.chat,

@@ -58,13 +58,13 @@ def history(chats: int, each: int = 12) -> list[MemoryLine]:
 def passage(number: int, *, place: int = 0, **more: object) -> Passage:
     """A sentence of a recalled turn."""
     like = fact(number + 1000 * place)
-    known = Passage(number, place, like.text, like.said_at, chat=number, label=like.label, speaker=like.speaker)
+    known = Passage((number, place), like.text, like.said_at, chat=number, label=like.label, speaker=like.speaker)
     return known._replace(**more)  # type: ignore[arg-type]
 
 
 def outputs(notes: Notes) -> set[int]:
     """The turns that the notes show."""
-    return {item.output for item in notes.passages}
+    return {item.source[0] for item in notes.passages}
 
 
 def ids(block: PackedBlock) -> set[int]:
@@ -110,8 +110,7 @@ CANDIDATES = st.lists(
 
 PASSAGES = st.builds(
     Passage,
-    output=st.integers(1, 20),
-    place=st.integers(0, 9),
+    source=st.tuples(st.integers(1, 20), st.integers(0, 9)),
     text=TEXTS,
     at=st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),  # noqa: DTZ001
     chat=st.integers(1, 3),
@@ -482,8 +481,8 @@ def test_notes_stand_by_day_and_chat_each_turn_together_in_its_order() -> None:
         for chat, n, place in [(1, 8, 0), (2, 5, 0), (1, 4, 1), (1, 4, 0), (2, 3, 0)]
     ]
     shown = pack_notes(ranked, 4000, header="Notes:").passages
-    assert [(item.chat, item.output) for item in shown] == [(1, 4), (1, 4), (1, 8), (2, 3), (2, 5)]
-    assert [item.place for item in shown] == [0, 1, 0, 0, 0]
+    assert [(item.chat, item.source[0]) for item in shown] == [(1, 4), (1, 4), (1, 8), (2, 3), (2, 5)]
+    assert [item.source[1] for item in shown] == [0, 1, 0, 0, 0]
 
 
 # --- what changes ---------------------------------------------------------------------------------------
