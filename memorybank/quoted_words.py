@@ -25,8 +25,8 @@ DIGEST_CHARACTERS = 24
 _CHATS = PreparedQuery(lambda bank, keys: Chat.objects.filter(bank=bank, key__in=keys).only("bank_id", "private"))
 
 
-def note_quoted(chat: Chat, new: NewOutput, quoted: Collection[Chat] = ()) -> bool:
-    """Add the private words that an answer quotes to ``chat``, without saving it; return whether there are any.
+def private_words(chat: Chat, new: NewOutput, quoted: Collection[Chat] = ()) -> set[str]:
+    """The hashes of the private words that an answer in ``chat`` quotes.
 
     ``quoted`` are the chats that the answer repeats. They count if they are private now, even if they were public when
     the prompt was built.
@@ -38,8 +38,7 @@ def note_quoted(chat: Chat, new: NewOutput, quoted: Collection[Chat] = ()) -> bo
         words |= known.intersection(_digest(chat.bank_id, word, key) for word in own for key in secret_keys())
         hidden = frozenset[str]().union(*(_words_of_chat(other) for other in quoted if other.private))
         words |= {_digest(chat.bank_id, word) for word in own & hidden}
-    chat.quoted_words = sorted(known | words)
-    return bool(words)
+    return words
 
 
 def quoted_chats(chat: Chat, quotes: Quotes) -> list[Chat]:

@@ -99,15 +99,16 @@ def _is_stated(text: str) -> bool:
     return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
 
 
-def _is_to_come(end: re.Match[str]) -> bool:
-    """Whether the clause of ``end`` announces the end for the future, or denies it."""
-    rest = _without(_clause(end), end[0])
+def _is_to_come(end_match: re.Match[str]) -> bool:
+    """Whether the clause of ``end_match`` announces the end for the future, or denies it."""
+    rest = _without(_clause(end_match), end_match[0])
     return UPCOMING.search(rest) is not None or denies(rest)
 
 
-def _is_ended(state: re.Match[str], newer: Statement, older: Statement) -> bool:
-    about, by = _topic(state, older.speaker), ARRIVED if state.re is WAITING else ENDED
-    return any(_is_same(about, _topic(end, newer.speaker)) for end in _end_matches(newer.text, by))
+def _is_ended(state_match: re.Match[str], newer: Statement, older: Statement) -> bool:
+    about = _topic(state_match, older.speaker)
+    by = ARRIVED if state_match.re is WAITING else ENDED
+    return any(_is_same(about, _topic(end_match, newer.speaker)) for end_match in _end_matches(newer.text, by))
 
 
 def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
@@ -126,11 +127,11 @@ def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
     )
 
 
-def _is_moved(state: re.Match[str], newer: Statement, older: Statement) -> bool:
+def _is_moved(state_match: re.Match[str], newer: Statement, older: Statement) -> bool:
     """Whether the newer sentence says that another value holds from now on: "it has moved to July 31"."""
-    if state.re is not ONGOING:
+    if state_match.re is not ONGOING:
         return False
-    own, clause = _topic(state, older.speaker), _clause(state)
+    own, clause = _topic(state_match, older.speaker), _clause(state_match)
     about = own if own.terms else _subject_of(older.context, frozenset())
     return any(
         _differs(clause, move["new"]) and _shares(about, _topic(move, newer.speaker), min_shared=len(own.terms) / 2)

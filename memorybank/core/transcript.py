@@ -63,7 +63,7 @@ def read(outputs: Iterable[RecordedOutput], *, tz: ZoneInfo, masker: Masker) -> 
         )
         for output in outputs
     ]
-    return [replace(turn, utterances=tuple(_rewritten(turn.utterances, masker.again))) for turn in turns]
+    return [replace(turn, utterances=tuple(_rewritten(turn.utterances, masker.mask_learnt))) for turn in turns]
 
 
 def _rewritten(utterances: Iterable[Utterance], rewrite: Callable[[str], str]) -> Iterator[Utterance]:

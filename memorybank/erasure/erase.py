@@ -128,7 +128,7 @@ class _ErasurePlan:
     def of(cls, bank: Bank, kind: ErasureKind, target: Target) -> Self:
         """Raises :class:`InvalidInput` if there is no such target."""
         words, scope = TurnWords.of(bank), resolve_scope(bank, kind, target)
-        masked_values = _masked_values(bank, scope)
+        masked_values = _learn_masked_values(bank, scope)
         cascade.preload(words, scope.outputs_by_chat())
         return cls(kind, target, words, masked_values)
 
@@ -181,13 +181,13 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
     return list(bank.chats.filter(pk__in=outputs).values_list("pk", flat=True))
 
 
-def _masked_values(bank: Bank, scope: ErasureScope) -> dict[str, str]:
-    """The values that were masked in these outputs, with their kinds."""
+def _learn_masked_values(bank: Bank, scope: ErasureScope) -> dict[str, str]:
+    """The values that are masked in these outputs, with their kinds."""
     masker = Masker()
     before = Output.objects.filter(pk__in=[turn.pk for turn in scope.halves])
     for outputs in (scope.outputs.order_by("sequence"), before):
         for output in outputs.iterator(chunk_size=200):
-            transcript.read([output], tz=bank.tz, masker=masker)
+            transcript.read([output], tz=bank.tz, masker=masker)  # the masker learns the values
     return masker.learnt
 
 

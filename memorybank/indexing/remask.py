@@ -30,9 +30,9 @@ def learn(bank: Bank, masker: Masker) -> None:
         some = values[start : start + VALUES_PER_QUERY]
         in_text = reduce(or_, (Q(text__contains=value) for value in some))
         in_fact = reduce(or_, (Q(original__contains=value) for value in some), in_text)
-        again = Masker(learnt={value: new[value] for value in some}).again
-        _mask_facts(bank, Fact.objects.filter(in_fact, bank=bank), again)
-        _mask_lines(BlockLineVersion.objects.filter(in_text, bank=bank), again)
+        mask = Masker(learnt={value: new[value] for value in some}).mask_learnt
+        _mask_facts(bank, Fact.objects.filter(in_fact, bank=bank), mask)
+        _mask_lines(BlockLineVersion.objects.filter(in_text, bank=bank), mask)
         _index_again(bank, some)
 
 

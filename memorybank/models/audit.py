@@ -18,6 +18,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models, transaction
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
+from memorybank.conf import secret_keys
 from memorybank.exceptions import AppendOnly
 
 from .bank import Bank
@@ -34,8 +35,7 @@ def seal_of(*values: Any, key: str | None = None) -> str:
 
 def _is_sealed(seal: str, values: tuple[Any, ...]) -> bool:
     """Whether the seal was made of these values with the current secret key, or an earlier one."""
-    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return any(hmac.compare_digest(seal, seal_of(*values, key=key)) for key in keys)
+    return any(hmac.compare_digest(seal, seal_of(*values, key=key)) for key in secret_keys())
 
 
 class HashChainedQuerySet(models.QuerySet["Any"]):

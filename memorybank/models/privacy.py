@@ -213,8 +213,8 @@ def _masker(bank: Bank, rows: Iterable[MaskedValue]) -> Masker:
 
 def _keys(bank: Bank) -> tuple[bytes, ...]:
     """The bank's own HMAC keys, one per site key, so that hashes do not reveal that two banks share a secret."""
-    made = (salted_hmac("memorybank.masked", str(bank.pk), key, algorithm="sha256") for key in conf.secret_keys())
-    return tuple(tombstone.digest() for tombstone in made)
+    derived = (salted_hmac("memorybank.masked", str(bank.pk), key, algorithm="sha256") for key in conf.secret_keys())
+    return tuple(key.digest() for key in derived)
 
 
 class MaskedValue(models.Model):

@@ -41,7 +41,7 @@ def explain(bank: Bank, *, fact_id: int, actor: str, viewer: str = NOBODY, now: 
 
 def _masked(outputs: list[Output], masker: "Masker") -> list[Output]:
     """The turns and the titles of their chats without secrets."""
-    for rewrite in (masker.mask, masker.again):  # a secret found in one turn is masked in all
+    for rewrite in (masker.mask, masker.mask_learnt):  # a secret found in one turn is masked in all
         for output in outputs:
             output.question, output.answer = rewrite(output.question), rewrite(output.answer)
             output.chat.title = rewrite(output.chat.title)

@@ -208,7 +208,7 @@ def _clean_text(text: str) -> str:
 def _mask(bank: Bank, text: str) -> str:
     """The text with its secrets masked; the bank masks these secrets everywhere from now on."""
     masker = MaskedValue.objects.masker(bank)
-    masked = masker.again(masker.mask(text))
+    masked = masker.mask_learnt(masker.mask(text))
     remask.learn(bank, masker)
     return masked
 

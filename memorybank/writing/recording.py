@@ -16,7 +16,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, ChatReader, Output, QuotedChat
 from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
 from memorybank.prepared import PreparedQuery
-from memorybank.quoted_words import note_quoted, quoted_chats
+from memorybank.quoted_words import private_words, quoted_chats
 
 #: Fields of a chat that a new output may change.
 CHAT_COUNT_FIELDS = ["last_output_at", "pending_outputs", "parked_at", "attempts", "due_at", "title", "quoted_words"]
@@ -271,9 +271,11 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
 
 
 def _to_row(chat: Chat, new: NewOutput, quoted: Sequence[Chat]) -> Output:
-    """``new`` as an unsaved row without a sequence, storable in any database; ``chat`` records what it quotes."""
+    """``new`` as an unsaved row without a sequence, storable in any database; ``chat`` gets the words it quotes."""
     pending = new.status == Output.Status.PENDING
     asked = new.created_at.astimezone(UTC)  # PostgreSQL refuses offsets such as +23:59
+    private_quotes = private_words(chat, new, quoted)
+    chat.quoted_words = sorted(private_quotes.union(chat.quoted_words))
     return Output(
         chat=chat,
         key=new.key,
@@ -285,7 +287,7 @@ def _to_row(chat: Chat, new: NewOutput, quoted: Sequence[Chat]) -> Output:
         messages=_storable_messages(new),
         metadata=dict(new.metadata),
         status=new.status,
-        quotes_private=note_quoted(chat, new, quoted),
+        quotes_private=bool(private_quotes),
         replaces=list(new.replaces) if pending else [],
         created_at=asked,
         asked_at=asked if pending else None,

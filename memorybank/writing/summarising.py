@@ -65,7 +65,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
     chat = (chats if even_if_busy else chats.filter(due_at__lte=now)).claim(chat_id, now)
     if chat is None:
         return None
-    with bank_scope.inside(chat.bank_id):
+    with bank_scope.banks_entered(chat.bank_id):
         return _summarise_claimed(chat, now)
 
 

@@ -1,4 +1,4 @@
-"""Encrypt secrets that must be readable again (API keys of upstreams), with a key derived from SECRET_KEY."""
+"""Encrypt secrets that must be readable again (keys of upstreams and webhooks), with a key derived from SECRET_KEY."""
 
 from base64 import urlsafe_b64encode
 from hashlib import sha256
@@ -21,7 +21,7 @@ def decrypt(token: str) -> str:
     try:
         return _cipher().decrypt(token.encode()).decode()
     except InvalidToken:
-        raise InvalidInput("The upstream's key was encrypted with another SECRET_KEY. Enter it again.") from None
+        raise InvalidInput("This secret was encrypted with another SECRET_KEY. Enter it again.") from None
 
 
 def _cipher() -> MultiFernet:
@@ -29,5 +29,6 @@ def _cipher() -> MultiFernet:
 
 
 def _fernet(key: str) -> Fernet:
-    # SECRET_KEY also signs other things, so each use derives a separate key.
+    # SECRET_KEY also signs other things, so each use derives a separate key. The name is that of a former module: with
+    # another name, no stored secret could be decrypted.
     return Fernet(urlsafe_b64encode(sha256(f"projects.web.encryption\0{key}".encode()).digest()))

@@ -67,7 +67,7 @@ class Masker:
         self.learnt.update((value, kind) for value, kind in masked.values if is_distinctive(value))
         return masked.text
 
-    def again(self, text: str) -> str:
+    def mask_learnt(self, text: str) -> str:
         """A masked text, masked again with the values learnt since."""
         if len(self._learnt.kinds) != len(self.learnt):
             self._learnt = KnownValues.of(self.learnt)
