@@ -113,7 +113,10 @@ def _bound(bank: Bank) -> Iterator[None]:
         cursor.execute(f"SET ROLE {ROLE}")
         connection.execute_wrappers.append(bank_scope.send_with)
         try:
-            with patch.dict(connection.settings_dict, DISABLE_SERVER_SIDE_CURSORS=True), bank_scope.inside(bank.pk):
+            with (
+                patch.dict(connection.settings_dict, DISABLE_SERVER_SIDE_CURSORS=True),
+                bank_scope.banks_entered(bank.pk),
+            ):
                 yield
         finally:
             connection.execute_wrappers.remove(bank_scope.send_with)

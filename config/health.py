@@ -29,7 +29,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-@services.every_bank()
+@services.all_banks_entered()
 def readyz(request: HttpRequest) -> HttpResponse:
     """Readiness: 200, or 503 with the names of missing parts, but no error messages, which may contain addresses."""
     parts: dict[str, Callable[[], bool]] = {"database": _database, "broker": _broker, "sweep": _swept}
@@ -38,7 +38,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-@services.every_bank()
+@services.all_banks_entered()
 def metrics(request: HttpRequest) -> HttpResponse:
     """Metrics for clients that send METRICS_TOKEN, or if it is not set, for this machine only; others get 404."""
     if not _may_read(request):

@@ -23,7 +23,7 @@ class MemoryBankConfig(AppConfig):
         post_migrate.connect(make_key, sender=self)
         post_migrate.connect(vector_index.install, sender=self)
         post_migrate.connect(row_security.install, sender=self)
-        pre_migrate.connect(bank_scope.enter_every, sender=self)
+        pre_migrate.connect(bank_scope.enter_all_banks, sender=self)
         connection_created.connect(row_security.attach)
         request_started.connect(bank_scope.leave)
         i18n.translate_models(self)

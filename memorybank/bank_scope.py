@@ -40,16 +40,16 @@ def enter(*bank_ids: int, owners: Iterable[int] = ()) -> None:
     _entered.set(_Entered(_array(bank_ids), _array(owners)))
 
 
-def enter_all(banks: QuerySet[Any], owners: Iterable[int] = ()) -> None:
+def enter_banks_in(banks: QuerySet[Any], owners: Iterable[int] = ()) -> None:
     """Enter the banks of a query and these owners. Queries are executed only if row-level security is on."""
     connection.ensure_connection()
     if send_with in connection.execute_wrappers:
-        with every_bank():
+        with all_banks_entered():
             entered = _Entered(_array(banks.values_list("pk", flat=True)), _array(owners))
         _entered.set(entered)
 
 
-def add(*bank_ids: int) -> None:
+def also_enter(*bank_ids: int) -> None:
     """Enter these banks in addition to the ones already entered."""
     banks, owners = _entered.get()
     if banks != EVERY:
@@ -62,20 +62,20 @@ def leave(**_: Any) -> None:
 
 
 @contextmanager
-def inside(*bank_ids: int) -> Iterator[None]:
+def banks_entered(*bank_ids: int) -> Iterator[None]:
     """Enter these banks only, and no owner, for a ``with`` block."""
     with _scoped(_Entered(_array(bank_ids), "")):
         yield
 
 
 @contextmanager
-def every_bank() -> Iterator[None]:
+def all_banks_entered() -> Iterator[None]:
     """Enter all banks and owners, for a ``with`` block: to choose one, to process all of them, or for operators."""
     with _scoped(_EVERYTHING):
         yield
 
 
-def enter_every(**_: Any) -> None:
+def enter_all_banks(**_: Any) -> None:
     """Enter all banks and owners."""
     _entered.set(_EVERYTHING)
 

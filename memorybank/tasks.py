@@ -55,7 +55,7 @@ def _note_shutdown(**_: Any) -> None:
 
 
 @shared_task(bind=True)
-@bank_scope.every_bank()
+@bank_scope.all_banks_entered()
 def sweep(self: "Task[Any, Any]") -> None:
     """Send a message for each kind of work that is due. Sweeps may overlap: leases prevent double work."""
     now = timezone.now()
@@ -70,12 +70,12 @@ def sweep(self: "Task[Any, Any]") -> None:
         index.apply_async((), expires=expires)
     if due.chats:
         BankDay.objects.note_due(now)
-    if (due.chats and work_queue.line_up(now)) or due.banks:
+    if (due.chats and work_queue.queue_due_banks(now)) or due.banks:
         work.apply_async((), expires=expires)
 
 
 @shared_task(bind=True)
-@bank_scope.every_bank()
+@bank_scope.all_banks_entered()
 def work(self: "Task[Any, Any]") -> None:
     """Do one work item after another, until nothing is due or ``MAX_TASK_SECONDS`` have passed.
 
@@ -107,7 +107,7 @@ def _work_until(loop: worker.WorkLoop, gate: ModelGate, item: worker.WorkItem | 
     return done and (item is None or _is_shutting_down())
 
 
-@bank_scope.every_bank()
+@bank_scope.all_banks_entered()
 def _work_beside(gate: ModelGate, until: float) -> bool:
     """Work in a second thread, with its own database connection."""
     loop = worker.WorkLoop(gate, consolidates=False)
@@ -122,14 +122,14 @@ def _is_shutting_down() -> bool:
 
 
 @shared_task
-@bank_scope.every_bank()
+@bank_scope.all_banks_entered()
 def index() -> None:
     """Index the pending turns, and embed them if there is a model. Of concurrent runs, only one does the work."""
     worker.index(now=timezone.now())
 
 
 @shared_task
-@bank_scope.every_bank()
+@bank_scope.all_banks_entered()
 def improve_title(output: int) -> None:
     """Have the chat model write a better title for the chat of this turn. If that fails, the chat keeps its title."""
     bank = Bank.objects.filter(chats__outputs=output).first()
@@ -141,7 +141,7 @@ def improve_title(output: int) -> None:
 
 
 @shared_task
-@bank_scope.every_bank()
+@bank_scope.all_banks_entered()
 def expire() -> None:
     """Delete data that has passed its retention period. Of concurrent runs, only one does the work."""
     worker.expire(now=timezone.now())

@@ -37,7 +37,7 @@ def consolidate(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
     Returns the number of digests written. Returns 0 and does nothing if another worker was faster, or, unless
     ``at_once``, if the bank was consolidated less than ``refresh_seconds`` ago.
     """
-    with bank_scope.inside(bank_id):
+    with bank_scope.banks_entered(bank_id):
         return _consolidate_inside(bank_id, now, at_once=at_once)
 
 
@@ -154,7 +154,7 @@ def expire(bank: Bank | None = None, *, now: datetime) -> None:
     due = Bank.objects.expiring(now)
     for bank_id in list((due.filter(pk=bank.pk) if bank else due).values_list("pk", flat=True)):
         try:
-            with bank_scope.inside(bank_id):
+            with bank_scope.banks_entered(bank_id):
                 retention.expire(bank_id, now=now)
         except Exception as error:
             logger.error("bank %s: retention: %s", bank_id, log_message(error))

@@ -100,13 +100,13 @@ def _sweep(request: pytest.FixtureRequest) -> None:
 @receiver(request_finished)
 def _sees_every_bank(**signal: object) -> None:
     """With row-level security a test itself looks into every bank; requests, commands and tasks enter theirs."""
-    services.enter_every()
+    services.enter_all_banks()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup() -> None:
     """What the test before has entered is left."""
-    services.enter_every()
+    services.enter_all_banks()
 
 
 @pytest.fixture(autouse=True)

@@ -81,7 +81,7 @@ def index_chat(chat_id: int) -> int:
     chat = Chat.objects.select_related("bank").filter(pk=chat_id, bank__enabled=True).remembered().first()
     if chat is None:
         return 0
-    with bank_scope.inside(chat.bank_id):
+    with bank_scope.banks_entered(chat.bank_id):
         return _index(chat)
 
 

@@ -49,7 +49,7 @@ def embed_due(*, now: datetime, bank: Bank | None = None) -> int:
     try:
         for bank_id, documents in groupby(turns, key=lambda document: document.bank_id):
             rows = list(documents)
-            with bank_scope.inside(bank_id):
+            with bank_scope.banks_entered(bank_id):
                 for start in range(0, len(rows), TURNS_PER_CALL):
                     done += _embed(model, bank_id, rows[start : start + TURNS_PER_CALL], now)
     except LLMUnavailable as error:

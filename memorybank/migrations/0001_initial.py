@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                 ('expire_at', models.DateTimeField(blank=True, editable=False, help_text='When retention is checked next.', null=True)),
                 ('compress_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('settled_at', models.DateTimeField(blank=True, editable=False, help_text='When it was last consolidated.', null=True)),
-                ('turn', models.PositiveBigIntegerField(blank=True, editable=False, help_text='Its position in the work queue; empty: not queued.', null=True)),
+                ('queue_position', models.PositiveBigIntegerField(blank=True, editable=False, help_text='Its position in the work queue; empty: not queued.', null=True)),
                 ('attempts', models.PositiveIntegerField(default=0, editable=False)),
                 ('last_error', models.CharField(blank=True, editable=False, max_length=500)),
             ],
@@ -430,7 +430,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='bank',
-            index=models.Index(condition=models.Q(('turn__isnull', False)), fields=['turn'], name='bank_in_line'),
+            index=models.Index(condition=models.Q(('queue_position__isnull', False)), fields=['queue_position'], name='bank_queued'),
         ),
         migrations.AddIndex(
             model_name='bank',

@@ -53,23 +53,24 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Lock the rows, but let others insert rows that refer to them, such as model calls and counted prompts."""
         return super().select_for_update(nowait, skip_locked, of, no_key)
 
-    def line_up(self) -> None:
+    def enqueue(self) -> None:
         """Append these banks to the work queue, except those already in it."""
-        self.filter(turn=None).update(turn=_end_of_line())
+        self.filter(queue_position=None).update(queue_position=_end_of_queue())
 
-    def serve(self) -> int | None:
+    def rotate_first(self) -> int | None:
         """Move the first bank of the work queue to its end and return its id; None if the queue is empty."""
-        line = self.filter(turn__isnull=False).order_by("turn", "pk").values_list("pk", "turn")
-        while first := line[:2]:
-            pk, turn = first[0]
+        queue = self.filter(queue_position__isnull=False).order_by("queue_position", "pk")
+        queued = queue.values_list("pk", "queue_position")
+        while first := queued[:2]:
+            pk, position = first[0]
             alone = len(first) == 1  # it is at the end already
-            if alone or self.filter(pk=pk, turn=turn).update(turn=_end_of_line()):
+            if alone or self.filter(pk=pk, queue_position=position).update(queue_position=_end_of_queue()):
                 return pk
         return None
 
-    def leave(self, pk: int) -> None:
+    def dequeue(self, pk: int) -> None:
         """Remove a bank that has nothing due from the work queue, until something falls due."""
-        self.filter(pk=pk).update(turn=None)
+        self.filter(pk=pk).update(queue_position=None)
 
     def lock(self, pk: int) -> bool:
         """Lock a bank's row until the transaction ends; return whether it exists.
@@ -87,9 +88,9 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         self.filter(pk=pk).update(version=F("version") + 1, **changed)
 
 
-def _end_of_line() -> Combinable:
+def _end_of_queue() -> Combinable:
     """Expression for the position after the last one, computed by the database within the update."""
-    last = Bank.objects.filter(turn__isnull=False).order_by("-turn").values("turn")[:1]
+    last = Bank.objects.filter(queue_position__isnull=False).order_by("-queue_position").values("queue_position")[:1]
     return Coalesce(models.Subquery(last), Value(0)) + 1
 
 
@@ -188,7 +189,7 @@ class Bank(Leased):
     expire_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When retention is checked next.")
     compress_at = models.DateTimeField(null=True, blank=True, editable=False)
     settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When it was last consolidated.")
-    turn = models.PositiveBigIntegerField(
+    queue_position = models.PositiveBigIntegerField(
         null=True, blank=True, editable=False, help_text="Its position in the work queue; empty: not queued."
     )
     attempts = models.PositiveIntegerField(default=0, editable=False)
@@ -220,8 +221,8 @@ class Bank(Leased):
             models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
             # Read by BankQuerySet.expiring on every sweep; banks that keep everything are not in it.
             models.Index(name="bank_expiring", fields=["expire_at"], condition=Q(expire_at__isnull=False)),
-            # Read by BankQuerySet.serve before every chat; banks with nothing due are not in it.
-            models.Index(name="bank_in_line", fields=["turn"], condition=Q(turn__isnull=False)),
+            # Read by BankQuerySet.rotate_first before every chat; banks with nothing due are not in it.
+            models.Index(name="bank_queued", fields=["queue_position"], condition=Q(queue_position__isnull=False)),
             # Read by budget_cap on every sweep; banks below their cap are not in it.
             models.Index(name="bank_capped", fields=["capped_at"], condition=Q(capped_at__isnull=False)),
         ]

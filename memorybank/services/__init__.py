@@ -7,8 +7,15 @@ Functions that change data are named by verbs. Model classes are exported as typ
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from memorybank.bank_scope import add as enter_also
-from memorybank.bank_scope import carried, enter, enter_all, enter_every, every_bank, inside
+from memorybank.bank_scope import (
+    all_banks_entered,
+    also_enter,
+    banks_entered,
+    carried,
+    enter,
+    enter_all_banks,
+    enter_banks_in,
+)
 from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, Text
 from memorybank.core.prompt_memory import PromptMemory

@@ -16,9 +16,9 @@ def all_banks() -> QuerySet[Bank]:
 
 def create_bank() -> Bank:
     """Create a bank with memory switched off, and enter it."""
-    with bank_scope.every_bank():
+    with bank_scope.all_banks_entered():
         bank = Bank.objects.create()
-    bank_scope.add(bank.pk)
+    bank_scope.also_enter(bank.pk)
     return bank
 
 

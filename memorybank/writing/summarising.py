@@ -102,7 +102,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool, LLMError 
     masker = MaskedValue.objects.masker(bank)
     turns = transcript.read(OptOut.objects.usable(bank, batch.outputs), tz=bank.tz, masker=masker)
     for fact in batch.known:  # a model reads them as well, so they must be masked
-        fact.text = masker.again(fact.text)
+        fact.text = masker.mask_learnt(fact.text)
     # The index reads the same sentences as the notes, in another thread while the model thinks.
     with work_cache.work(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:
         documents = pool.submit(copy_context().run, document_writer.prepare, chat, turns)

@@ -76,10 +76,10 @@ def _due(now: datetime) -> ChatQuerySet:
 def _next_queued(due: ChatQuerySet) -> int | None:
     while True:
         # A bank may have no due chat left since it queued up: then it leaves the queue and the next one is served.
-        while (bank := Bank.objects.serve()) is not None:
+        while (bank := Bank.objects.rotate_first()) is not None:
             if chat_id := _first(due.filter(bank=bank)):
                 return chat_id
-            Bank.objects.leave(bank)
+            Bank.objects.dequeue(bank)
         # The queue may be empty because no worker has filled it since chats fell due, or because one is filling it now.
         if not due.exists():
             return None
@@ -90,7 +90,7 @@ def _first(chats: ChatQuerySet) -> int | None:
     return chats.values_list("pk", flat=True).first()
 
 
-def line_up(now: datetime) -> bool:
+def queue_due_banks(now: datetime) -> bool:
     """Queue the banks with chats that have fallen due; return False if there is none that can be summarised now."""
     due = _due(now)
     _queue_banks(due.untried())
@@ -116,4 +116,4 @@ def seconds_until_rested(now: datetime) -> float | None:
 
 def _queue_banks(due: ChatQuerySet) -> None:
     """Add the banks of these chats to the queue unless they are in it."""
-    Bank.objects.filter(pk__in=due.filter(bank__turn=None).order_by().values("bank")).line_up()
+    Bank.objects.filter(pk__in=due.filter(bank__queue_position=None).order_by().values("bank")).enqueue()

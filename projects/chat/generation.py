@@ -126,7 +126,7 @@ def stop(output: Output) -> None:
     _save_now.set()
 
 
-@services.every_bank()
+@services.all_banks_entered()
 def shut_down(seconds: float) -> None:
     """Wait up to ``seconds`` for the answers of this process, then stop the rest; their messages can be asked again."""
     deadline = monotonic() + seconds
@@ -179,7 +179,7 @@ def _end(generation: Generation) -> None:
         generation.end()
 
 
-@services.every_bank()  # one thread saves the drafts of all banks
+@services.all_banks_entered()  # one thread saves the drafts of all banks
 def _save_drafts() -> None:
     """Save all drafts at intervals until nothing is being generated."""
     global _saver

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from projects.models import LoginFailures
+from projects.models import AttemptCounter
 from projects.tenancy import accounts
 from projects.tenancy.login_throttle import LoginForm, PasswordForm, confirm_password
 from projects.tenancy.members import MAX_RECEIVED_PER_DAY, MembershipError
@@ -126,11 +126,11 @@ class ResetForm(PasswordResetForm):
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         now = timezone.now()
-        keys = LoginFailures.keys(reset=f"{now.date()} {self.cleaned_data['email'].lower()}").values()
+        keys = AttemptCounter.keys(reset=f"{now.date()} {self.cleaned_data['email'].lower()}").values()
         with transaction.atomic():
-            LoginFailures.objects.lock(keys, now)
-            full = LoginFailures.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
-            LoginFailures.objects.add(keys, now)
+            AttemptCounter.objects.lock(keys, now)
+            full = AttemptCounter.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
+            AttemptCounter.objects.add(keys, now)
         if not full:
             super().save(*args, **kwargs)
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from memorybank import services
-from projects.models import LoginFailures
+from projects.models import AttemptCounter
 from projects.tenancy.login_throttle import confirm_password
 from projects.tenancy.members import MAX_RECEIVED_PER_DAY, sends_mail
 from projects.web.requests import MemberRequest
@@ -63,11 +63,11 @@ def request_change(request: MemberRequest, email: str, now: datetime) -> str:
     if not email or not sends_mail():
         change(request.user, email, now)
         return _("Saved.")
-    keys = LoginFailures.keys(address=f"{now.date()} {email.lower()}").values()
+    keys = AttemptCounter.keys(address=f"{now.date()} {email.lower()}").values()
     with transaction.atomic():
-        LoginFailures.objects.lock(keys, now)
-        is_full = LoginFailures.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
-        LoginFailures.objects.add(keys, now)
+        AttemptCounter.objects.lock(keys, now)
+        is_full = AttemptCounter.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
+        AttemptCounter.objects.add(keys, now)
     if is_full:
         return _("Too many links were sent to this address today. Try again tomorrow.")
     token = signing.dumps([request.user.pk, request.user.email, email], salt=SALT, compress=True)
@@ -98,7 +98,7 @@ def _confirmed_address(user: User, token: str) -> str:
     return str(email) if (pk, old) == (user.pk, user.email) else ""
 
 
-@services.every_bank()  # the account may get notices of projects in each
+@services.all_banks_entered()  # the account may get notices of projects in each
 def change(user: User, email: str, now: datetime) -> None:
     """Set the address of the account, and send its notices there."""
     with transaction.atomic():

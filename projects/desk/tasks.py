@@ -18,7 +18,7 @@ def clean_up() -> None:
     delete_expired(timezone.now())
 
 
-@services.every_bank()
+@services.all_banks_entered()
 def delete_expired(now: datetime) -> int:
     """Delete ended sessions, and the counts of days more than ``STATISTICS_DAYS`` ago; return how many counts.
 

@@ -78,7 +78,7 @@ def inject_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -
 RECORDING = ("record", "complete", "add_messages", "set_aside")
 
 
-@services.every_bank()
+@services.all_banks_entered()
 def warm_up() -> None:
     """Load what the first message would wait for. Records only the call of an embedding model, if there is one."""
     import httpx2  # noqa: F401  (the HTTP client for upstreams)

@@ -74,7 +74,7 @@ def work(*, seconds: float = float("inf"), clock: Callable[[], datetime] = timez
     until = time.monotonic() + seconds
     for pk in list(ImportRun.objects.due(clock()).order_by("started_at").values_list("pk", flat=True)):
         if ImportRun.objects.claim(pk, clock()):
-            with services.inside(_bank_of(pk)):
+            with services.banks_entered(_bank_of(pk)):
                 _import(pk, until, clock)
     return ImportRun.objects.due(clock()).exists()
 

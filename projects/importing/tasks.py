@@ -14,7 +14,7 @@ MAX_TASK_SECONDS = 10
 
 
 @shared_task(name=runs.IMPORT_TASK)
-@services.every_bank()
+@services.all_banks_entered()
 def import_waiting() -> None:
     """Import due runs, and send the task again if any are left. Two tasks at once are harmless."""
     if runs.work(seconds=MAX_TASK_SECONDS):

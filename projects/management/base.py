@@ -66,7 +66,7 @@ class MemoryCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> Any:
         try:
-            with services.every_bank():  # until the command calls find_project
+            with services.all_banks_entered():  # until the command calls find_project
                 return super().execute(*args, **options)
         except InvalidInput as error:
             raise CommandError(printable(str(error)), returncode=USAGE_EXIT_CODE) from error

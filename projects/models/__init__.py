@@ -1,6 +1,7 @@
 """Tenants and what belongs to them: members, projects, conversations, API keys, upstreams."""
 
 from . import data_inventory as data_inventory  # registers them
+from .attempts import AttemptCounter
 from .audit import TenantAuditLog, TenantEvent
 from .conversation import AnswerContext, Conversation
 from .draft import Draft
@@ -8,7 +9,6 @@ from .gateway import ConversationNode, Upstream, UpstreamObject
 from .idempotency import IdempotencyRecord
 from .import_run import ImportRun, WaitingConversation
 from .key import APIKey, NameSource, Scope
-from .login import LoginFailures
 from .project import Project
 from .tenant import SLUG, Invitation, Membership, Role, Tenant
 from .webhook import Delivery, Webhook
@@ -17,6 +17,7 @@ __all__ = [
     "SLUG",
     "APIKey",
     "AnswerContext",
+    "AttemptCounter",
     "Conversation",
     "ConversationNode",
     "Delivery",
@@ -24,7 +25,6 @@ __all__ = [
     "IdempotencyRecord",
     "ImportRun",
     "Invitation",
-    "LoginFailures",
     "Membership",
     "NameSource",
     "Project",

@@ -2,6 +2,7 @@
 
 from memorybank.data_inventory import Age, Erasing, Expiry, PrivacyRow, StoredTable, register
 
+from .attempts import AttemptCounter
 from .audit import TenantAuditLog, TenantEvent
 from .conversation import AnswerContext
 from .draft import Draft
@@ -9,7 +10,6 @@ from .gateway import ConversationNode, Upstream, UpstreamObject
 from .idempotency import IdempotencyRecord
 from .import_run import ImportRun, WaitingConversation
 from .key import APIKey
-from .login import LoginFailures
 from .project import Project
 from .tenant import Invitation, Membership, Tenant
 from .webhook import Delivery, Webhook
@@ -85,7 +85,7 @@ register(
         IdempotencyRecord: "keyed hashes",
         ConversationNode: "keyed hashes, and ids of turns",
         AnswerContext: "ids of facts and turns, the name of a model",
-        LoginFailures: "a hash",
+        AttemptCounter: "a hash",
         Membership: "a role, and a random key",
         Tenant: "the name of a tenant",
         TenantAuditLog: "a hash",

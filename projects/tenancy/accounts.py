@@ -31,12 +31,12 @@ def end_other_sessions(user: User, current: str, now: datetime) -> int:
     return len(keys)
 
 
-@services.every_bank()
+@services.all_banks_entered()
 def own_chats(user: User) -> int:
     return Conversation.objects.filter(owner=user).count()
 
 
-@services.every_bank()  # the account may own rows in each
+@services.all_banks_entered()  # the account may own rows in each
 def delete(user: User, *, with_chats: bool, now: datetime) -> None:
     """Delete the account; ``with_chats`` also erases its chats and everything derived from them.
 

@@ -17,7 +17,7 @@ def is_capped(bank: Bank, since: datetime) -> bool:
     tenant = _CAPPED.first(bank.pk)
     if tenant is None:
         return False
-    with services.every_bank():
+    with services.all_banks_entered():
         spent = services.spent_since(services.all_banks().filter(project__tenant=tenant), since)
     return spent >= (tenant.monthly_cap or 0)
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from projects.models import LoginFailures
+from projects.models import AttemptCounter
 
 #: Failures that cause no wait; more for an IP address, because many people may share it.
 FREE_ATTEMPTS = {"name": 5, "address": 50}
@@ -27,7 +27,7 @@ def wait(keys: dict[str, str], now: datetime) -> timedelta:
     """The time until the next attempt: 1, 2, 4, 8 … minutes after the free failures, at most ``MAX_WAIT``."""
     until = [now]
     for kind, key in keys.items():
-        row = LoginFailures.objects.filter(key=key, last__gt=now - REMEMBERED_FOR).first()
+        row = AttemptCounter.objects.filter(key=key, last__gt=now - REMEMBERED_FOR).first()
         over = row.count - FREE_ATTEMPTS[kind] + 1 if row else 0
         if row and over > 0:
             until.append(row.last + min(MAX_WAIT, timedelta(minutes=2 ** min(over - 1, 10))))
@@ -39,12 +39,12 @@ def count_attempt(keys: dict[str, str], now: datetime) -> timedelta:
 
     The rows are locked, so that concurrent attempts get no more password checks than consecutive ones.
     """
-    LoginFailures.objects.filter(last__lte=now - REMEMBERED_FOR).delete()
+    AttemptCounter.objects.filter(last__lte=now - REMEMBERED_FOR).delete()
     with transaction.atomic():
-        LoginFailures.objects.lock(keys.values(), now)
+        AttemptCounter.objects.lock(keys.values(), now)
         pause = wait(keys, now)
         if not pause:
-            LoginFailures.objects.add(keys.values(), now)
+            AttemptCounter.objects.add(keys.values(), now)
     return pause
 
 
@@ -66,13 +66,13 @@ def counted(keys: dict[str, str]) -> Iterator[None]:
     finally:
         _hashing.release()
     if address := keys.get("address"):
-        LoginFailures.objects.subtract(address)
-    LoginFailures.objects.filter(key=keys["name"]).delete()
+        AttemptCounter.objects.subtract(address)
+    AttemptCounter.objects.filter(key=keys["name"]).delete()
 
 
 def confirm_password(user: AbstractBaseUser, password: str) -> None:
     """Raise :class:`ValidationError` unless it is the password of this user, who is signed in; counts like a login."""
-    with counted(LoginFailures.keys(name=user.get_username())):
+    with counted(AttemptCounter.keys(name=user.get_username())):
         if not user.check_password(password):
             raise ValidationError(_("This is not your password."))
 
@@ -91,6 +91,6 @@ class LoginForm(AuthenticationForm):
 
     def clean(self) -> Any:
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
-        keys = LoginFailures.keys(name=str(self.cleaned_data.get("username", "")), address=address)
+        keys = AttemptCounter.keys(name=str(self.cleaned_data.get("username", "")), address=address)
         with counted(keys):
             return super().clean()

@@ -14,7 +14,7 @@ from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from memorybank import services
-from projects.models import Invitation, LoginFailures, Membership, Project, Role, Tenant, Webhook
+from projects.models import AttemptCounter, Invitation, Membership, Project, Role, Tenant, Webhook
 
 from . import audit, permissions
 from .audit import TenantAction
@@ -56,11 +56,12 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
 def _count_today(tenant: Tenant, email: str, now: datetime) -> None:
     """Count an invitation; raise :class:`MembershipError` if the tenant or the address has had too many today."""
     sent = tenant.events.filter(action=TenantAction.INVITE, at__gt=now - DAY).count()
-    keys = LoginFailures.keys(invited=f"{now.date()} {email}").values()
-    LoginFailures.objects.lock(keys, now)
-    if sent >= MAX_SENT_PER_DAY or LoginFailures.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists():
+    keys = AttemptCounter.keys(invited=f"{now.date()} {email}").values()
+    AttemptCounter.objects.lock(keys, now)
+    is_full = AttemptCounter.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
+    if sent >= MAX_SENT_PER_DAY or is_full:
         raise MembershipError(_("Too many invitations today. Try again tomorrow."))
-    LoginFailures.objects.add(keys, now)
+    AttemptCounter.objects.add(keys, now)
 
 
 def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:
@@ -85,7 +86,7 @@ def invitation_for(signed: str, now: datetime) -> Invitation | None:
         return None
     invitations = Invitation.objects.filter(tenant__slug=tenant, email=email, sent_at=datetime.fromisoformat(sent_at))
     valid = invitations.filter(sent_at__gt=now - INVITATION_VALID_FOR).select_related("tenant", "invited_by")
-    with services.every_bank():
+    with services.all_banks_entered():
         invitation = valid.first()
     if invitation:
         services.enter(owners=[invitation.tenant_id])
@@ -186,7 +187,7 @@ def _require_another_owner(by: User, member: Membership) -> None:
 
 def _update_trusted_authors(tenant: Tenant) -> None:
     """Memory tells the words of owners and admins as facts, so it is rendered again when they change."""
-    with services.every_bank():
+    with services.all_banks_entered():
         services.update_trusted_authors(list(tenant.projects.values_list("bank", flat=True)))
 
 

@@ -42,9 +42,9 @@ def asker(project: Project, user: User) -> Asker:
         return ANYBODY
     others = Project.objects.visible_to(user).filter(tenant=project.tenant_id, bank__enabled=True)
     banks = others.exclude(pk=project.pk).order_by("-pk").values_list("bank", flat=True)[:MAX_PROJECTS_ELSEWHERE]
-    with services.every_bank():
+    with services.all_banks_entered():
         elsewhere = tuple(banks)
-    services.enter_also(*elsewhere)
+    services.also_enter(*elsewhere)
     return Asker(person, user.get_username(), elsewhere)
 
 

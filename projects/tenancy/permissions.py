@@ -135,7 +135,7 @@ def _visible(user: User | AnonymousUser, path: str) -> Project:
 
 def _first(projects: QuerySet[Project]) -> Project:
     """The only project of the queryset; enters its bank and tenant. Raises :class:`Http404` if there is none."""
-    with services.every_bank():
+    with services.all_banks_entered():
         project = get_object_or_404(projects.select_related("tenant", "bank"))
     services.enter(project.bank_id, owners=[project.tenant_id])
     return project
@@ -162,7 +162,7 @@ def tenant_for(user: User, slug: str) -> Tenant:
     tenant = get_object_or_404(Tenant, slug=slug)
     if not user.is_superuser:
         require(user, tenant, URL_PERMISSIONS["people"])
-    services.enter_all(services.all_banks().filter(project__tenant=tenant), owners=[tenant.pk])
+    services.enter_banks_in(services.all_banks().filter(project__tenant=tenant), owners=[tenant.pk])
     return tenant
 
 
@@ -208,7 +208,7 @@ def may(user: User, tenant: Tenant, needed: Role) -> bool:
 def projects_for(user: User) -> QuerySet[Project]:
     """The projects that ``user`` may open; enters their banks."""
     projects = Project.objects.visible_to(user)
-    services.enter_all(services.all_banks().filter(project__in=projects))
+    services.enter_banks_in(services.all_banks().filter(project__in=projects))
     return projects.select_related("tenant", "bank")
 
 
@@ -234,9 +234,9 @@ def banks_for(user: Any) -> QuerySet[Bank]:
 def enter_banks_for(user: Any) -> None:
     """Enter the tenants that a staff member administers, and the banks whose memory they may see in the admin."""
     if user.is_superuser:
-        services.enter_every()
+        services.enter_all_banks()
     else:
-        services.enter_all(banks_for(user), owners=tenants_for(user).values_list("pk", flat=True))
+        services.enter_banks_in(banks_for(user), owners=tenants_for(user).values_list("pk", flat=True))
 
 
 def last_owners(user: Any, leaving: Iterable[Membership]) -> list[Tenant]:

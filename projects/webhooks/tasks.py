@@ -13,7 +13,7 @@ MAX_ROUNDS_PER_TASK = 10
 
 
 @shared_task(name=DELIVER_TASK)
-@services.every_bank()
+@services.all_banks_entered()
 def deliver() -> None:
     """Deliver until nothing is due. Two tasks may run concurrently, because each delivery is claimed."""
     for _ in range(MAX_ROUNDS_PER_TASK):

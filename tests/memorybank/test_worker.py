@@ -171,10 +171,10 @@ def test_a_bank_with_a_thousand_due_chats_delays_the_one_of_another_by_no_more_t
     Chat.objects.bulk_create(
         Chat(bank=busy, key=f"c{n}", due_at=time, pending_outputs=1, last_output_at=time) for n in range(1000)
     )
-    assert work_queue.line_up(MONDAY + HOUR)
+    assert work_queue.queue_due_banks(MONDAY + HOUR)
     assert [work_queue.next_chat(MONDAY + HOUR) for _ in range(3)] == [first_of(busy)] * 3  # nobody claims it here
     say(quiet, "one", sentence(1), at=MONDAY)
-    assert work_queue.line_up(MONDAY + HOUR)
+    assert work_queue.queue_due_banks(MONDAY + HOUR)
     assert [work_queue.next_chat(MONDAY + HOUR) for _ in range(4)] == [first_of(busy), first_of(quiet)] * 2
 
 
@@ -265,7 +265,7 @@ def test_a_worker_takes_nothing_while_the_model_is_down(model: ScriptedLLM) -> N
         say(make_bank(), f"c{number}", sentence(number))
     model.enqueue(LLMUnavailable("down"))
     assert (work_at(MONDAY + HOUR).failed, len(model.history)) == (1, 1)
-    assert not work_queue.line_up(MONDAY + HOUR)
+    assert not work_queue.queue_due_banks(MONDAY + HOUR)
 
 
 def test_a_worker_takes_a_chat_in_whose_midst_another_is_for_no_work(model: ScriptedLLM) -> None:

@@ -15,7 +15,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from projects.models import LoginFailures
+from projects.models import AttemptCounter
 from projects.tenancy.login_throttle import FREE_ATTEMPTS, MAX_WAIT, wait
 from tests.projects.chat.test_lost_answers import PEOPLE, Browser, Stalling, free_port
 from tests.support.cast import Cast, without_models
@@ -134,7 +134,7 @@ class LoginTest(Cast):
             self.assertNotContains(self.login("login", "alice", "guess"), "Too many")
         for password in ("guess", "a pass phrase"):
             self.assertContains(self.login("login", "alice", password), "Too many failed logins. Try again in ")
-        LoginFailures.objects.update(last=timezone.now() - MAX_WAIT)
+        AttemptCounter.objects.update(last=timezone.now() - MAX_WAIT)
         self.assertEqual(self.login("login", "alice", "a pass phrase").status_code, 302)
 
     def test_the_admin_has_no_door_of_its_own(self) -> None:
@@ -165,10 +165,10 @@ class LoginTest(Cast):
         self.assertEqual(*answers)
 
     def test_the_pause_doubles_up_to_its_limit_and_is_forgotten_in_a_day(self) -> None:
-        now, keys = timezone.now(), LoginFailures.keys(name="alice")
+        now, keys = timezone.now(), AttemptCounter.keys(name="alice")
         pauses = []
         for count in range(FREE_ATTEMPTS["name"] - 1, FREE_ATTEMPTS["name"] + 12):
-            LoginFailures.objects.update_or_create(key=keys["name"], defaults={"count": count, "last": now})
+            AttemptCounter.objects.update_or_create(key=keys["name"], defaults={"count": count, "last": now})
             pauses.append(wait(keys, now).total_seconds())
         self.assertEqual(pauses[:4], [0, 60, 120, 240])
         self.assertEqual(pauses[-1], MAX_WAIT.total_seconds())

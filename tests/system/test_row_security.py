@@ -61,7 +61,7 @@ class SeparatedCase(Cast):
 
     def own_rows(self, project: Project, query: Callable[[Bank], QuerySet[Any]]) -> tuple[int, int]:
         """How many rows a query finds in its bank, and how many without its filter."""
-        with bank_scope.inside(project.bank_id):
+        with bank_scope.banks_entered(project.bank_id):
             return query(project.bank).count(), without_filter(query(project.bank)).count()
 
     def invite(self, tenant: Tenant, email: str = "erin@example.com") -> Invitation:
@@ -83,11 +83,11 @@ class QueriesTest(SeparatedCase):
         for model, lookup in row_security.separated().items():
             rows = model._default_manager
             with self.subTest(table=model.__name__):
-                with bank_scope.inside(self.zeus.bank_id):
+                with bank_scope.banks_entered(self.zeus.bank_id):
                     count = rows.filter(**{lookup: self.zeus.bank_id}).count()
                     self.assertEqual(rows.count(), count)
                 filled += bool(count)
-                with bank_scope.inside():
+                with bank_scope.banks_entered():
                     self.assertEqual(rows.count(), 0)
         self.assertGreater(filled, 8)  # it was no comparison of empty tables
 
@@ -102,9 +102,9 @@ class QueriesTest(SeparatedCase):
             self.assertGreater(everything, rows)
             self.assertGreater(rows, 0)
             self.assertEqual(query(self.globex).count(), 0)
-            with bank_scope.inside(self.apollo.bank_id):  # a bank alone opens no tenant
+            with bank_scope.banks_entered(self.apollo.bank_id):  # a bank alone opens no tenant
                 self.assertEqual(query(self.acme).count(), 0)
-            bank_scope.enter_every()
+            bank_scope.enter_all_banks()
 
     def test_nothing_is_written_into_another_tenant(self) -> None:
         self.invite(self.globex)
@@ -124,7 +124,7 @@ class QueriesTest(SeparatedCase):
 
     def test_nothing_is_written_into_another_bank(self) -> None:
         theirs = Chat.objects.get(bank=self.zeus.bank)
-        with bank_scope.inside(self.apollo.bank_id):
+        with bank_scope.banks_entered(self.apollo.bank_id):
             for write in (
                 lambda: LLMCall.objects.create(bank=self.zeus.bank, purpose="chat", model="m", outcome="ok", at=NOON),
                 lambda: Output.objects.create(chat=theirs, question="Forged", sequence=99, created_at=NOON),
@@ -137,12 +137,12 @@ class QueriesTest(SeparatedCase):
         chats = list(Chat.objects.all())
         for chat in chats:
             chat.title = "renamed"
-        with bank_scope.inside(self.apollo.bank_id):
+        with bank_scope.banks_entered(self.apollo.bank_id):
             prepared.update(chats, ["title"])
         self.assertEqual({chat.bank_id for chat in Chat.objects.filter(title="renamed")}, {self.apollo.bank_id})
 
     def test_the_search_index_is_still_used(self) -> None:
-        with bank_scope.inside(self.apollo.bank_id), connection.cursor() as cursor:
+        with bank_scope.banks_entered(self.apollo.bank_id), connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off")
             cursor.execute("EXPLAIN SELECT output_id FROM memorybank_searchdocument WHERE search @@ 'b1'::tsquery")
             plan = "\n".join(line for (line,) in cursor.fetchall())
@@ -249,20 +249,20 @@ class DoorsTest(SeparatedCase):
         self.assertEqual(
             (done := run("create_api_key", "acme/apollo", "--name", "CI", "--scopes", "read")).code, 0, done
         )
-        bank_scope.enter_every()
+        bank_scope.enter_all_banks()
         logged = TenantEvent.objects.values_list("tenant__slug", "action")
         self.assertEqual(set(logged), {("hooli", "create"), ("acme", "issue")})
 
     def test_the_worker(self) -> None:
         for project in (self.apollo, self.zeus):
-            with bank_scope.inside(project.bank_id):
+            with bank_scope.banks_entered(project.bank_id):
                 turn = {"author": "bob", "question": "The crane is red.", "answer": "Noted.", "created_at": NOON}
                 services.record(project.bank, chat_key="more", now=NOON, **turn)
         bank_scope.leave()
         tasks.sweep.apply()
         bank_scope.leave()
         tasks.work.apply()
-        with bank_scope.every_bank():
+        with bank_scope.all_banks_entered():
             self.assertEqual(Chat.objects.filter(pending_outputs__gt=0).count(), 0)
             self.assertEqual(SearchDocument.objects.count(), 4)
 

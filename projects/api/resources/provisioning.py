@@ -32,7 +32,7 @@ def operator(request: HttpRequest) -> str:
     sent = rest.strip() if kind.lower() == "bearer" else kind
     if not settings.OPERATOR_API_KEY or not hmac.compare_digest(sent.encode(), settings.OPERATOR_API_KEY.encode()):
         raise authentication.Unauthenticated
-    services.enter_every()
+    services.enter_all_banks()
     return OPERATOR_ACTOR
 
 

@@ -148,7 +148,7 @@ class Spool:
     def _write_together(self, bank_id: int, pieces: list[Piece]) -> None:
         """Write the pieces in one transaction."""
         refused = self._refused[bank_id]
-        with services.inside(bank_id), transaction.atomic() if len(pieces) > 1 or refused else nullcontext():
+        with services.banks_entered(bank_id), transaction.atomic() if len(pieces) > 1 or refused else nullcontext():
             for piece in pieces:
                 self._write_piece(bank_id, piece)
             if refused:

@@ -1,4 +1,4 @@
-"""Counters of failed logins and other attempts, by the hash of a name or address."""
+"""Counters of attempts that are limited, such as failed logins and invitations, by the hash of a name or address."""
 
 from __future__ import annotations
 
@@ -11,34 +11,37 @@ from django.db import models
 from django.db.models import F
 
 
-class LoginFailuresQuerySet(models.QuerySet["LoginFailures"]):
+class AttemptCounterQuerySet(models.QuerySet["AttemptCounter"]):
     def lock(self, keys: Iterable[str], now: datetime) -> None:
         """Lock a row for each key until the transaction ends, always in the same order."""
         for key in sorted(keys):
             self.select_for_update().get_or_create(key=key, defaults={"last": now})
 
     def add(self, keys: Iterable[str], now: datetime) -> None:
-        """Count a failure for each key."""
+        """Count an attempt for each key."""
         self.filter(key__in=list(keys)).update(count=F("count") + 1, last=now)
 
     def subtract(self, key: str) -> None:
-        """Subtract a failure that was counted before the password proved to be right."""
+        """Subtract an attempt, such as a login that was counted before the password proved to be right."""
         self.filter(key=key, count__gt=0).update(count=F("count") - 1)
 
 
-class LoginFailures(models.Model):
-    """The count of failed logins of a name or address, or of a day's invitations to an address; stores only a hash."""
+class AttemptCounter(models.Model):
+    """The count of attempts of one kind: failed logins by a name or an address, mails to an address in a day.
+
+    Stores only a hash.
+    """
 
     key = models.CharField(max_length=64, unique=True)
     count = models.PositiveIntegerField(default=0)
     last = models.DateTimeField(db_index=True)
 
-    objects: ClassVar[LoginFailuresQuerySet] = LoginFailuresQuerySet.as_manager()  # type: ignore[assignment]
+    objects: ClassVar[AttemptCounterQuerySet] = AttemptCounterQuerySet.as_manager()  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return self.key[:8]
 
     @staticmethod
     def keys(**values: str) -> dict[str, str]:
-        """The hash of each name or address."""
+        """The key of each kind of attempt: the hash of the kind with its name or address."""
         return {kind: hashlib.sha256(f"{kind}:{value}".encode()).hexdigest() for kind, value in values.items()}
