@@ -217,7 +217,10 @@ def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
     """Give the fact another text in the editor's name, or its original text and speaker back."""
     is_undo, name = text == fact.original, display_name(actor)
     before, speaker = fact.original_text, fact.original_speaker if fact.original else fact.speaker
-    fact.speaker = speaker if is_undo or speaker == name else f"{name}, correcting {speaker}" if speaker else name
+    if is_undo or speaker == name:
+        fact.speaker = speaker
+    else:
+        fact.speaker = f"{name}, correcting {speaker}" if speaker else name
     fact.original, fact.original_speaker = ("", "") if is_undo else (before, speaker)
     by_nobody = is_undo and fact.entry.method != BY_HAND
     fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)

@@ -134,34 +134,51 @@ def _is_own_preference(draft: DraftFact, people: Mapping[int, set[str]]) -> bool
 def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
     now = conf.current()
     extracted = extraction.extract(turns, share=now.detail_share, encoding=now.encoding)
-    said = [(turn.id, u) for turn in turns for u in turn.utterances if not u.by_machine() and u.role != "tool"]
-    reasons = {(turn, u.speaker): why for turn, u in said if (why := quarantine.reason_in_message(u.text))}
-    wordings = {(turn, u.speaker): quarantine.wording(u.text, u.speaker) for turn, u in said}
-    steering = {turn for turn, _ in reasons}
-    drafts = [
-        _told(
-            _screen(
-                replace(draft, detail=True, quarantine=_quarantine_reason(draft, reasons)),
-                steering=not steering.isdisjoint(draft.citations),
-            ),
-            wordings,
-        )
-        for draft in remnants.without_repetitions(extracted)
-    ]
+    judged = _judge_messages(turns)
+    steering = {turn for (turn, _), message in judged.items() if message.quarantine}
+    drafts = []
+    for draft in remnants.without_repetitions(extracted):
+        own = [judged[turn, draft.speaker] for turn in draft.citations if (turn, draft.speaker) in judged]
+        draft = replace(draft, detail=True, quarantine=_quarantine_reason(draft, own))
+        draft = _screen(draft, steering=not steering.isdisjoint(draft.citations))
+        if own and not draft.quarantine:
+            draft = replace(draft, text=own[0].wording(draft.text))
+        drafts.append(draft)
     return remnants.without_remnants(drafts, turns)
 
 
-def _told(draft: DraftFact, wordings: Mapping[tuple[int, str], Callable[[str], str]]) -> DraftFact:
-    """The draft in the wording of its message: as a quotation, as a report, or as it is."""
-    found = [wordings[turn, draft.speaker] for turn in draft.citations if (turn, draft.speaker) in wordings]
-    return replace(draft, text=found[0](draft.text)) if found and not draft.quarantine else draft
+@dataclass(frozen=True, slots=True)
+class MessageJudgement:
+    """Why a person's message is quarantined as a whole ("": it is not), and how one of its sentences is worded.
+
+    The wording is a quotation, a report, or the sentence as it is.
+    """
+
+    quarantine: str
+    wording: Callable[[str], str]
 
 
-def _quarantine_reason(draft: DraftFact, reasons: Mapping[tuple[int, str], str]) -> str:
-    """Why a sentence is quarantined with its whole message, or as what its author likes; "" if it need not be."""
-    why = next((why for turn in draft.citations if (why := reasons.get((turn, draft.speaker), ""))), "")
+def _judge_messages(turns: Sequence[Turn]) -> dict[tuple[int, str], MessageJudgement]:
+    """The judgement of each message of a person, by turn and speaker; of several by the last, but for a reason."""
+    judged: dict[tuple[int, str], MessageJudgement] = {}
+    for turn in turns:
+        for utterance in turn.utterances:
+            if utterance.by_machine() or utterance.role == "tool":
+                continue
+            key = turn.id, utterance.speaker
+            reason = quarantine.reason_in_message(utterance.text)
+            if not reason and key in judged:
+                reason = judged[key].quarantine
+            judged[key] = MessageJudgement(reason, quarantine.wording(utterance.text, utterance.speaker))
+    return judged
+
+
+def _quarantine_reason(draft: DraftFact, messages: Sequence[MessageJudgement]) -> str:
+    """Why a sentence is quarantined with one of its messages, or as what its author likes; "" if it need not be."""
+    if reason := next((message.quarantine for message in messages if message.quarantine), ""):
+        return reason
     is_own = draft.speaker != ASSISTANT_SPEAKER and kinds.prefers_form_of_answers(draft.text)
-    return why or (OWN_PREFERENCE if is_own else "")
+    return OWN_PREFERENCE if is_own else ""
 
 
 def _screen(draft: DraftFact, *, steering: bool = True) -> DraftFact:

@@ -43,10 +43,23 @@ def record(
     chat, ``private`` and ``readers`` set who may read its memory (default: the bank's setting), and ``begun_by`` names
     the program. Raises :class:`InvalidInput`, naming the field and the limit.
     """
-    values = (chat_key, author, question, created_at or now, answer, messages, status, key, title)
-    audience: dict[str, Any] = {"private": private, "readers": tuple(readers), "begun_by": begun_by}
-    audience["quotes"] = quotes
-    new = NewOutput(*values, replaces=tuple(replaces), metadata=metadata or {}, **audience)
+    new = NewOutput(
+        chat_key=chat_key,
+        author=author,
+        question=question,
+        created_at=created_at or now,
+        answer=answer,
+        messages=messages,
+        status=status,
+        key=key,
+        title=title,
+        replaces=tuple(replaces),
+        metadata=metadata or {},
+        private=private,
+        readers=tuple(readers),
+        begun_by=begun_by,
+        quotes=quotes,
+    )
     if status != Output.Status.OK or not replaces:
         return recording.record(bank, new, now=now)[0]
     pending, _ = recording.record(bank, replace(new, status=Output.Status.PENDING, answer="", title=""), now=now)

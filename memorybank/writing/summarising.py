@@ -8,7 +8,7 @@ fails, extracted sentences stand in for its notes: they are provisional, and the
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
@@ -71,7 +71,7 @@ def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -
 
 def _summarise_claimed(chat: Chat, now: datetime) -> Entry | None:
     try:
-        leaf, indexed, failure = _summarise(chat, now)
+        summary = _summarise(chat, now)
     except (OutdatedWork, NotRemembered) as reason:
         logger.info("chat %s: nothing written: %s", chat.pk, reason)
         return None
@@ -84,20 +84,29 @@ def _summarise_claimed(chat: Chat, now: datetime) -> Entry | None:
         raise
     finally:
         chat.release()  # no effect if the commit or the failure has released it
-    if not indexed:
+    if not summary.is_indexed:
         document_writer.index_summarised(chat.pk)
-    if failure and not isinstance(failure, BackingOff):
-        raise failure
-    return leaf
+    if summary.failure and not isinstance(summary.failure, BackingOff):
+        raise summary.failure
+    return summary.leaf
 
 
-def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool, LLMError | None]:
-    """Summarise a claimed chat; return the leaf, whether its turns are indexed already, and why it is provisional."""
+@dataclass(frozen=True, slots=True)
+class _Summary:
+    """The leaf, if there was something to summarise; whether its turns are indexed; why it is provisional, if it is."""
+
+    leaf: Entry | None
+    is_indexed: bool
+    failure: LLMError | None = None
+
+
+def _summarise(chat: Chat, now: datetime) -> _Summary:
+    """Summarise a claimed chat."""
     if not (chat.is_remembered and chat.bank.enabled):
         raise NotRemembered("nobody may read memory of the chat, or the bank is off")
     batch = next_batch(chat)
     if batch.through == chat.summarised_through and not batch.mends:
-        return None, True, None
+        return _Summary(leaf=None, is_indexed=True)
     bank = chat.bank
     masker = MaskedValue.objects.masker(bank)
     turns = transcript.read(OptOut.objects.usable(bank, batch.outputs), tz=bank.tz, masker=masker)
@@ -107,7 +116,7 @@ def _summarise(chat: Chat, now: datetime) -> tuple[Entry | None, bool, LLMError 
     with work_cache.work(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:
         documents = pool.submit(copy_context().run, document_writer.prepare, chat, turns)
         notes = _take_notes(chat, [turn for turn in turns if turn.utterances], batch, now)
-    return *_commit(chat, batch, notes, documents.result(), masker, now), notes.failure
+    return _commit(chat, batch, notes, documents.result(), masker, now)
 
 
 def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
@@ -122,7 +131,7 @@ def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
     [turn] = transcript.read(batch.outputs, tz=claimed.bank.tz, masker=masker)
     draft = note_taking.fact_as_written(turn, kind)
     documents = document_writer.prepare(claimed, [turn])
-    leaf, _ = _commit(claimed, batch, TakenNotes([draft], BY_HAND), documents, masker, now)
+    leaf = _commit(claimed, batch, TakenNotes([draft], BY_HAND), documents, masker, now).leaf
     assert leaf is not None
     return leaf.facts.get()
 
@@ -150,7 +159,7 @@ def _has_room(bank: Bank) -> bool:
 
 def _commit(
     chat: Chat, batch: Batch, notes: TakenNotes, documents: list[Document] | None, masker: Masker, now: datetime
-) -> tuple[Entry | None, bool]:
+) -> _Summary:
     """Write the result in one short transaction; raise :class:`OutdatedWork` if anything it rests on has changed."""
     with transaction.atomic():
         bank = _LOCKED_BANK.first(chat.bank_id)
@@ -163,10 +172,10 @@ def _commit(
         remask.learn(bank, masker)
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _advance_watermark(fresh, bank, batch.through, notes.failure, now)
-        indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
+        is_indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
         Bank.objects.touch(bank.pk, compress_at=now)
     chat.lease_token = ""  # released by the commit
-    return leaf, indexed
+    return _Summary(leaf, is_indexed, notes.failure)
 
 
 def _mask_new_secrets(
@@ -260,11 +269,12 @@ def _count_failure(chat: Chat, error: str, now: datetime, *, parks: bool, pause:
     """Back off, so that untried chats come first; park a chat that has failed too often. Its turns stay."""
     attempts = chat.attempts + 1
     parked = parks and attempts >= conf.current().max_attempts
+    due_at = now + backoff(attempts) if pause else chat.due_at
     chat.release(
         attempts=attempts,
         failed_since=chat.failed_since or now,
         parked_at=now if parked else None,
-        due_at=None if parked else now + backoff(attempts) if pause else chat.due_at,
+        due_at=None if parked else due_at,
         last_error=error[:500],
     )
     if parked:

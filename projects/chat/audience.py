@@ -29,7 +29,9 @@ class AudienceForm(forms.Form):
         readers = services.readers_of(chat)
         names = people.names_of(project, readers) if readers else []
         others = [name for name in names if name != me]
-        initial = {"audience": PROJECT if readers is None else SOME if others else ME, "readers": others}
+        private = SOME if others else ME
+        audience = PROJECT if readers is None else private
+        initial = {"audience": audience, "readers": others}
         super().__init__(data, initial=initial)  # type: ignore[arg-type]
         members = people.members_of(project).exclude(user__username=me).order_by("user__username")
         known = members.values_list("user__username", flat=True)[:MAX_MEMBERS]

@@ -81,10 +81,12 @@ def without(dates: list[DateMention], text: str) -> str:
 
 def _date(match: re.Match[str]) -> WrittenDate:
     groups = match.groupdict()
-    month = groups.get("m")
-    year, day = groups.get("y"), groups.get("d")
-    number = None if month is None else int(month) if month.isdigit() else MONTH_NUMBERS[month]
-    return WrittenDate(int(year) if year else None, number, int(day) if day else None)
+    year, month, day = groups.get("y"), groups.get("m"), groups.get("d")
+    return WrittenDate(int(year) if year else None, _month_number(month) if month else None, int(day) if day else None)
+
+
+def _month_number(month: str) -> int:
+    return int(month) if month.isdigit() else MONTH_NUMBERS[month]
 
 
 def _numeric(match: re.Match[str], year: str | None) -> DateMention | None:
