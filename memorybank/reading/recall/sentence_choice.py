@@ -63,9 +63,19 @@ class ChosenSentence(NamedTuple):
     approved: bool = False
 
 
-#: The sort key (negated value, negated turn id, place), the sentence, the words of the question that it has, and
-#: whether the question names its speaker. A plain tuple, because a question has hundreds of them.
-CandidateSentence = tuple[float, int, int, ReadSentence, tuple[str, ...], bool]
+class RankedSentence(NamedTuple):
+    """A sentence that may be chosen, with the words that it shares with the question; sorts before lesser ones."""
+
+    #: The negated value, the negated id of the turn, and the place.
+    sort_key: tuple[float, int, int]
+    turn: int
+    sentence: ReadSentence
+    shared_words: tuple[str, ...]
+    names_speaker: bool
+
+    @property
+    def value(self) -> float:
+        return -self.sort_key[0]
 
 
 class NoteValue(NamedTuple):
@@ -204,20 +214,20 @@ class Room:
 
 def best_first(
     turns: Iterable[CandidateTurn], matcher: QuestionMatcher, told: Mapping[int, NoteValue], room: Room
-) -> Iterator[CandidateSentence]:
+) -> Iterator[RankedSentence]:
     """The sentences of these turns that may still fit, best first.
 
     A turn's sentences get their values when one of them may be the next, so most never do: a question finds hundreds
     of sentences, and notes have room for a few.
     """
-    ready: list[CandidateSentence] = []
+    ready: list[RankedSentence] = []
     best_note = max((note.value for note in told.values()), default=0.0)
     bounds = [_max_value(turn, matcher, best_note) for turn in turns]
     for bound, turn in sorted(zip(bounds, turns, strict=True), key=lambda pair: -pair[0]):
-        while ready and -ready[0][0] > bound:
+        while ready and ready[0].value > bound:
             yield heappop(ready)
         if turn.new.sentences and room.fits(turn.pk, turn.new.shortest):
-            for sentence in _candidate_sentences(turn, matcher, told):
+            for sentence in _ranked_sentences(turn, matcher, told):
                 heappush(ready, sentence)
     ready.sort()
     yield from ready
@@ -231,9 +241,9 @@ def _max_value(turn: CandidateTurn, matcher: QuestionMatcher, best_note: float) 
     return value * turn.new.best * ROUNDING
 
 
-def _candidate_sentences(
+def _ranked_sentences(
     turn: CandidateTurn, matcher: QuestionMatcher, told: Mapping[int, NoteValue]
-) -> Iterator[CandidateSentence]:
+) -> Iterator[RankedSentence]:
     """The turn's sentences with their values, best first.
 
     Of the notes that cite it, those of which it is the best turn; the others still count as said of this turn.
@@ -242,18 +252,19 @@ def _candidate_sentences(
     asks = not matcher.asked.isdisjoint(turn.new.words)
     named_speakers = {speaker for speaker in turn.new.speakers if matcher.names(speaker)}
     for sentence in turn.new.sentences:
-        (speaker, _, _, place, ends, _), words, _, size, worth, length = sentence
-        has, share = matcher.match(words) if asks else NOTHING_ASKED
-        named = speaker in named_speakers
-        note = told.get(place)
-        value = (note.value if note else turn.value) * matcher.relevance(share, named) * worth / length
-        value *= REPLACED_PART_FACTOR ** len(ends) if ends else 1.0
-        found.append((-value, place, size, sentence, has, named))
+        line = sentence.line
+        shared_words, share = matcher.match(sentence.words) if asks else NOTHING_ASKED
+        named = line.speaker in named_speakers
+        source = told.get(line.place, turn)
+        value = source.value * matcher.relevance(share, named) * sentence.worth / sentence.length
+        value *= REPLACED_PART_FACTOR ** len(line.ends) if line.ends else 1.0
+        found.append(RankedSentence((-value, -turn.pk, line.place), turn.pk, sentence, shared_words, named))
     found.sort()
-    values = discount_same_turn([(-one[0], one[2]) for one in found], matcher.profile.enough)
-    for value, (_, place, _, sentence, has, named) in zip(values, found, strict=True):
+    values = discount_same_turn([(one.value, one.sentence.tokens) for one in found], matcher.profile.enough)
+    for value, ranked in zip(values, found, strict=True):
+        place = ranked.sentence.line.place
         if place not in told or told[place].turn == turn.pk:
-            yield -value, -turn.pk, place, sentence, has, named
+            yield ranked._replace(sort_key=(-value, -turn.pk, place))
 
 
 def discount_same_turn(sentences: Iterable[tuple[float, int]], enough: int) -> Iterator[float]:
@@ -267,14 +278,23 @@ def discount_same_turn(sentences: Iterable[tuple[float, int]], enough: int) -> I
         tokens_before += size
 
 
-def choose_sentences(sentences: Iterable[CandidateSentence], room: Room) -> list[ChosenSentence]:
+def choose_sentences(sentences: Iterable[RankedSentence], room: Room) -> list[ChosenSentence]:
     """The first of these sentences, best first, that fit."""
     chosen = []
-    for _, negative_turn, place, (line, _, _, size, _, _), has, named in sentences:
-        turn = -negative_turn
-        if room.fits(turn, size):
+    for ranked in sentences:
+        line, size = ranked.sentence.line, ranked.sentence.tokens
+        if room.fits(ranked.turn, size):
             chosen.append(
-                ChosenSentence(turn, place, line.speaker, line.text, has, named, line.ends, approved=line.approved)
+                ChosenSentence(
+                    turn=ranked.turn,
+                    place=line.place,
+                    speaker=line.speaker,
+                    text=line.text,
+                    asked=ranked.shared_words,
+                    named=ranked.names_speaker,
+                    ends=line.ends,
+                    approved=line.approved,
+                )
             )
-            room.take(turn, size)
+            room.take(ranked.turn, size)
     return chosen
