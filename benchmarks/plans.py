@@ -89,7 +89,7 @@ def actions() -> dict[str, Callable[[], object]]:
         address = reverse(name, args=[project.tenant.slug, project.slug, *more])
         return lambda: _opened(client, address)
 
-    asker = people.asker(project, person)
+    asker = people.enter_as(project, person)
 
     def record() -> None:
         services.record(bank, chat_key="new", author="ann", question="Which database?", answer="Ours.", created_at=now)

@@ -19,7 +19,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 app = Celery("memorybank")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.autodiscover_tasks(["projects.webhooks", "projects.importing", "projects.desk"])
+app.autodiscover_tasks(["projects.webhooks", "projects.importing", "projects.management"])
 
 
 def send_task(name: str, *args: object) -> None:

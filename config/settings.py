@@ -311,7 +311,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": SWEEP_SECONDS,
         "options": {"expires": SWEEP_SECONDS},
     },
-    "clean-up": {"task": "projects.desk.tasks.clean_up", "schedule": 86_400, "options": {"expires": 86_400}},
+    "clean-up": {"task": "projects.management.tasks.clean_up", "schedule": 86_400, "options": {"expires": 86_400}},
 }
 # Enables the API endpoints that create tenants, projects, members and keys. Empty: they are disabled.
 OPERATOR_API_KEY = env.str("OPERATOR_API_KEY", default="")

@@ -137,15 +137,19 @@ class FactQuerySet(ByAudience["Fact"]):
         Never show them to anybody else: ``viewer`` must be the same person. ``author`` is the key in their outputs, not
         the displayed name.
         """
-        cited = FactOutput.objects.filter(fact=OuterRef("pk"))
-        others = cited.exclude(output__author=author, output__said_by="")
         own_words = Q(edited_by="") | Q(edited_by=author)
         unapproved = (
             self.visible_to(viewer)
             .filter(_stands(viewer), own_words, normative=True, hidden=False)
             .exclude(quarantine="")
         )
-        return unapproved.filter(Exists(cited), ~Exists(others))
+        return unapproved.only_from(author)
+
+    def only_from(self, author: str) -> FactQuerySet:
+        """Facts that rest on this author's own words only."""
+        cited = FactOutput.objects.filter(fact=OuterRef("pk"))
+        others = cited.exclude(output__author=author, output__said_by="")
+        return self.filter(Exists(cited), ~Exists(others))
 
     def with_places(self) -> FactQuerySet:
         """Select each fact's chat, the digests above it and the superseding fact in the same query."""

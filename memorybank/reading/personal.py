@@ -6,13 +6,11 @@ It follows the shared block, which has the same bytes for everybody. A bounded n
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef
-
 from memorybank import conf, prompts
 from memorybank.core.memory_line import MemoryLine, Source, Text
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.language.dates import format_date
-from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactQuerySet
+from memorybank.models import NOBODY, Bank, Fact, FactQuerySet
 
 #: The first line of the personal part.
 PERSONAL_HEADER = prompts.text("memory.personal")
@@ -82,9 +80,7 @@ def personal_facts(bank: Bank, asker: Asker) -> FactQuerySet:
 
 def in_own_words(facts: Iterable[Fact], asker: Asker) -> FactQuerySet:
     """The facts among ``facts`` that rest on the asker's own words only."""
-    cited = FactOutput.objects.filter(fact=OuterRef("pk"))
-    others = cited.exclude(output__author=asker.author, output__said_by="")
-    return Fact.objects.filter(Exists(cited), ~Exists(others), pk__in=[fact.pk for fact in facts])
+    return Fact.objects.filter(pk__in=[fact.pk for fact in facts]).only_from(asker.author)
 
 
 def preferences_of(banks: Iterable[int], asker: Asker) -> FactQuerySet:
@@ -92,10 +88,8 @@ def preferences_of(banks: Iterable[int], asker: Asker) -> FactQuerySet:
     from memorybank.safety.naming import display_name  # loads the rules of masking, which no shared block needs
 
     in_banks = Fact.objects.filter(bank__in=list(banks))
-    cited = FactOutput.objects.filter(fact=OuterRef("pk"))
-    others = cited.exclude(output__author=asker.author, output__said_by="")
     stated = Fact.objects.visible(viewer=asker.person).visible_to(asker.person).filter(bank__in=list(banks))
-    stated = stated.filter(kind=PREFERENCE, speaker=display_name(asker.author)).filter(Exists(cited), ~Exists(others))
+    stated = stated.filter(kind=PREFERENCE, speaker=display_name(asker.author)).only_from(asker.author)
     rules = in_banks.preferences_of(asker.author, viewer=asker.person)
     return _either(stated, rules)
 

@@ -96,6 +96,7 @@ from memorybank.services.banks import (
     block_tokens,
     chat_count,
     create_bank,
+    delete_banks,
     last_activity,
     lock_bank,
     update_trusted_authors,
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
     from memorybank.indexing.document_writer import reindex
     from memorybank.model_calls.budget_cap import spent, spent_since
     from memorybank.model_calls.session import outage
+    from memorybank.monitoring.statistics import expire_statistics
     from memorybank.safety.quarantine import telling_words
     from memorybank.services.extraction import explain_line
     from memorybank.services.jobs import request_job

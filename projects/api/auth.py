@@ -41,7 +41,7 @@ def key_of(request: HttpRequest) -> APIKey:
 
 def asker_of(request: HttpRequest) -> Asker:
     """The member named in the header ``X-Memory-User``, if the key may speak for people; otherwise ``ANYBODY``."""
-    return people.asker_in(key_of(request), request.headers)
+    return people.enter_as_named_in(key_of(request), request.headers)
 
 
 def bank_of(request: HttpRequest) -> Bank:

@@ -78,11 +78,7 @@ MetadataValue = (
 MetadataIn = Annotated[
     dict[
         Annotated[StorableText, Field(min_length=1, max_length=services.MAX_METADATA_NAME)],
-        Annotated[StorableText, Field(max_length=services.MAX_METADATA_VALUE)]
-        | StrictBool
-        | StrictInt
-        | StrictFloat
-        | None,
+        MetadataValue,
     ],
     Field(max_length=services.MAX_METADATA_ENTRIES, examples=[{"ticket": "T-17"}]),
 ]

@@ -20,9 +20,10 @@ from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, log_message
 from memorybank.services import Output
 from projects.models import Draft
+from projects.web import titles
 from projects.web.db_connections import release_connection
 
-from . import service, titles
+from . import service
 from .model_call import Stopped
 from .service import AnswerRequest, Reply
 

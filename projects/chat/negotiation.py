@@ -21,9 +21,9 @@ from memorybank.services import Chat, PublicId
 from projects.models import Project
 from projects.tenancy import permissions
 from projects.tenancy.login_throttle import LoginForm
-from projects.web import markdown
+from projects.web import markdown, titles
 
-from . import compaction, generation, page_context, service, titles
+from . import compaction, generation, page_context, service
 from .forms import MAX_MESSAGE_CHARACTERS, TooLong
 
 View = Callable[..., HttpResponse]

@@ -22,9 +22,9 @@ from memorybank.exceptions import InvalidInput
 from memorybank.services import Chat, ErasureRequest, Output
 from projects.models import Conversation, Project, Role
 from projects.tenancy import people, permissions
+from projects.web import operator_mail
 from projects.web.pagination import page_after
 from projects.web.requests import MemberRequest
-from projects.webhooks import operator
 
 from . import compaction, generation, revisions, service
 from .audience import AudienceForm
@@ -52,7 +52,7 @@ def show_chat(
     """Render the chat page; ``problem`` is why the last action was refused, ``help_asked`` shows keys and commands."""
     turns, older, later = turns_before(chat, request.GET.get("before", ""))
     trial = request.GET.get("ask", "")[:MAX_MESSAGE_CHARACTERS]
-    asker = people.asker(project, request.user)
+    asker = people.enter_as(project, request.user)
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=trial, asker=asker)
     address = [project.tenant.slug, project.slug, chat.key]
     return render(
@@ -114,6 +114,7 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "project": project,
         "chat": chat,
         "turns": turns,
+        "changeable": {turn.pk for turn in turns if revisions.may_change(turn, user)},
         "ratings": services.ratings_by(user.get_username(), turns),
         "versions": revisions.versions_of(chat, turns),
         "awaited": generation.awaited(turns, timezone.now()),
@@ -202,7 +203,7 @@ def error_text(user: User, project: Project, error: str) -> str:
 
 
 def unavailable() -> str:
-    if operator.is_told():
+    if operator_mail.is_told():
         return _("The model is not available. The operator has been told.")
     return _("The model is not available. If this lasts, tell the operator of this site.")
 

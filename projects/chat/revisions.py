@@ -17,9 +17,9 @@ from . import generation, service
 from .service import AnswerRequest
 
 
-def own_turns(chat: Chat, user: User) -> QuerySet[Output]:
-    """The turns of a chat that ``user`` may change: shown turns in their own words that are not withheld."""
-    return services.turns_of(chat).shown().filter(author=user.get_username(), said_by="", withheld=False)
+def may_change(turn: Output, user: User) -> bool:
+    """Whether ``user`` may change a turn that is shown: it is in their own words, and not withheld from memory."""
+    return turn.author == user.get_username() and not turn.said_by and not turn.withheld
 
 
 def other_authors(outputs: QuerySet[Output], user: User) -> str:

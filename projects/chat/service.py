@@ -17,12 +17,12 @@ from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, describe, 
 from memorybank.services import Bank, Chat, Output
 from projects.models import AnswerContext, Conversation, Draft, Project
 from projects.tenancy import people
-from projects.webhooks import operator
+from projects.web import operator_mail
+from projects.web.titles import title_of
 
 from . import compaction, model_call
 from .model_call import OnChunk, Stopped, ignore_chunk
 from .prompt import EarlierTurn, Prompt, assemble, continued
-from .titles import title_of
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ def answer(asked: AnswerRequest, on_chunk: OnChunk = ignore_chunk) -> Reply:
     except LLMError as error:
         # The prompt's tokens are stored only with an answer; a failed call is recorded in the call ledger alone.
         logger.warning("output %s: model %s gave no answer: %s", output.pk, model.model, describe(error))
-        operator.chat_model_failed(model.model, str(error))
+        operator_mail.chat_model_failed(model.model, str(error))
         output = services.complete(bank, output, status=Output.Status.ERROR, error=str(error))
         return Reply(asked.prompt, output, error=str(error))
     except Stopped as stop:
@@ -175,7 +175,7 @@ def prompt_for(
     Pass ``keep`` if the prompt will be sent: this records the memory that it contains. The prompt excludes the turns
     whose ids are in ``without``, and every checkpoint that summarises one of them.
     """
-    asker = people.asker_of(project, chat)
+    asker = people.enter_as_owner(project, chat)
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, asker=asker)
     if keep:
         services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)

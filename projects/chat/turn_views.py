@@ -160,8 +160,8 @@ def _unanswered(chat: Chat, turn: int) -> Output:
 
 def _own_turn(request: MemberRequest, chat: Chat, turn: int) -> Output:
     """A turn that this member may change; :class:`TurnGone` (404) if there is none."""
-    output = revisions.own_turns(chat, request.user).select_related("chat").filter(pk=turn).first()
-    if output is None:
+    output = services.turns_of(chat).shown().select_related("chat").filter(pk=turn).first()
+    if output is None or not revisions.may_change(output, request.user):
         raise TurnGone
     return output
 

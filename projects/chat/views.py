@@ -42,7 +42,7 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @login_required
 def home(request: MemberRequest) -> HttpResponse:
     """The member's projects and newest chats in all of them, or what chats and memory say about words."""
-    projects = permissions.projects_for(request.user)
+    projects = permissions.enter_projects(request.user)
     words = page_context.search_words(request.GET.get("q", ""))
     own = Conversation.objects.of_all(request.user, projects).saying(words)
     return render(
@@ -67,7 +67,7 @@ def home(request: MemberRequest) -> HttpResponse:
 @login_required
 def project_page(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """The member's own chats in a project, none for a viewer; or what chats and memory say about words."""
-    project_row = permissions.project_for(request.user, f"{tenant}/{project}")
+    project_row = permissions.enter_project(request.user, f"{tenant}/{project}")
     may_write = permissions.may(request.user, project_row.tenant, Role.MEMBER)
     own = Conversation.objects.of(request.user, project_row) if may_write else Conversation.objects.none()
     words = page_context.search_words(request.GET.get("q", ""))
@@ -152,7 +152,7 @@ def state(request: MemberRequest, project: Project, chat: Chat) -> JsonResponse:
 @login_required
 def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
     """Create a chat; with ``private=on`` it is private from its first message."""
-    project_row = permissions.project_for(request.user, f"{tenant}/{project}", Role.MEMBER)
+    project_row = permissions.enter_project(request.user, f"{tenant}/{project}", Role.MEMBER)
     conversation = service.begin(project_row, request.user, private=request.POST.get("private") == "on")
     return redirect("chat", tenant=tenant, project=project, key=conversation.chat.key)
 

@@ -50,7 +50,7 @@ def project_view(name: str, *, post: bool = False) -> Callable[[ProjectView], Pr
 @login_required
 def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
     """Create a project with memory off, then redirect to its settings."""
-    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenant_row = permissions.enter_tenant(request.user, tenant)
     form = NewProjectForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:

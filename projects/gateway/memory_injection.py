@@ -97,7 +97,7 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
     location = locate_turn(bank, turn.sender, turn.request)
     if is_beside_chat(bank, turn.request, location):
         return without_memory(turn, body, SkipReason.ASIDE)
-    asker = people.asker_for(turn.key, turn.sender.person)
+    asker = people.enter_as_named(turn.key, turn.sender.person)
     keeps = protocol.continues_stored(body)
     given = find_notes_of_chat(bank, location) if keeps else find_given_notes(bank, location, turn.request)
     memory = services.prompt_memory(

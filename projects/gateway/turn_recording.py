@@ -13,8 +13,8 @@ from django.db.models import Q
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Output, PromptCount
-from projects.chat.titles import title_of
 from projects.tenancy import authentication, people
+from projects.web.titles import title_of
 
 from ..models import AnswerContext, ConversationNode
 from .conversations import matching
@@ -131,7 +131,7 @@ def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
 
 def _readers(turn: GatewayTurn) -> list[str]:
     """The readers of a new chat, if new chats are private: the member that the request names, if any."""
-    person = people.asker_for(turn.key, turn.sender.person).person
+    person = people.enter_as_named(turn.key, turn.sender.person).person
     return [person] if person else []
 
 

@@ -11,9 +11,9 @@ from django.db import DataError, transaction
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import NewOutput
-from projects.chat.titles import titled
 from projects.models import Project
 from projects.tenancy import people
+from projects.web.titles import titled
 
 from .exports import BadConversation, ExportedConversation, ExportedTurn
 from .service import assign_owners

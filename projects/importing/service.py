@@ -10,9 +10,9 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Output
-from projects.chat.titles import titled
 from projects.models import Conversation, Project, Tenant
 from projects.tenancy import audit
+from projects.web.titles import titled
 
 from .jsonl import BadLineError, ImportLine, bad_line
 from .transcripts import member_names, split_speakers

@@ -119,7 +119,7 @@ def add_viewer_argument(parser: CommandParser) -> None:
 def find_asker(project: Project, name: str) -> Asker:
     """The project member with this user name; ``ANYBODY`` if the name is empty."""
     user = User.objects.filter(username=name).first() if name else None
-    asker = people.asker(project, user) if user else ANYBODY
+    asker = people.enter_as(project, user) if user else ANYBODY
     if name and not asker.person:
         raise CommandError(f"The project has no member “{printable(name)}”.", returncode=USAGE_EXIT_CODE)
     return asker

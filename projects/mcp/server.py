@@ -151,7 +151,7 @@ async def _read_resource(context: Context, params: ReadResourceRequestParams) ->
 def _caller(context: Context) -> Caller:
     assert context.request is not None
     key: APIKey = context.request.scope["key"]
-    return Caller(key, people.asker_in(key, context.request.headers))
+    return Caller(key, people.enter_as_named_in(key, context.request.headers))
 
 
 def _error_result(why: str) -> CallToolResult:

@@ -33,7 +33,7 @@ UNDO_SECONDS = 3600
 @memory_page("memory-mine")
 def mine_page(page: MemoryPage) -> HttpResponse:
     """List the facts for the reader alone, newest first, each with its project."""
-    asker = people.asker(page.project, page.request.user)
+    asker = people.enter_as(page.project, page.request.user)
     facts = services.personal_facts(page.bank, asker).select_related("entry__chat", "entry__parent", "superseded_by")
     shown = numbered_page(page.request, facts.order_by("-said_on", "-pk"), FACTS_ON_A_PAGE)
     projects = Project.objects.in_bulk({fact.bank_id for fact in shown}, field_name="bank_id")
@@ -47,7 +47,7 @@ def mine_page(page: MemoryPage) -> HttpResponse:
 @memory_page("memory-own")
 def own_page(page: MemoryPage, fact: int) -> HttpResponse:
     """Show a fact in the reader's own words, with the possible actions and what forgetting it would erase."""
-    asker = people.asker(page.project, page.request.user)
+    asker = people.enter_as(page.project, page.request.user)
     row = _own_fact(page, asker, fact)
     bank = _bank_of(row)
     receipt = services.forget(bank, facts=[row.pk], actor=page.actor, dry_run=True)
@@ -61,7 +61,7 @@ def own_page(page: MemoryPage, fact: int) -> HttpResponse:
 @memory_page("memory-mine-decide", post=True)
 def decide(page: MemoryPage) -> HttpResponse:
     """Correct, hide, restore or forget a fact in the reader's own words; forgetting erases the turns it is based on."""
-    form, asker = page.request.POST, people.asker(page.project, page.request.user)
+    form, asker = page.request.POST, people.enter_as(page.project, page.request.user)
     do = form.get("do")
     if do == "restore":
         return _restore(page, form.get("token", ""))

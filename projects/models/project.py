@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from memorybank.services.banks import create_bank, delete_banks
+from memorybank.services.banks import create_bank, delete_banks  # not all services: the chain of imports is long
 
 from .tenant import SLUG, Membership, Role, Tenant
 

@@ -78,7 +78,7 @@ def event_url(event: TenantEvent) -> str:
 @login_required
 def audit_log_page(request: MemberRequest, tenant: str) -> HttpResponse:
     """Who changed what in the tenant, newest first."""
-    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenant_row = permissions.enter_tenant(request.user, tenant)
     page = numbered_page(request, tenant_row.events.prefetch_related("tenant__projects"), EVENTS_ON_A_PAGE)
     rows = [{"event": event, "words": event_text(event), "address": event_url(event)} for event in page]
     return render(request, "projects/tenant_activity.html", {"tenant": tenant_row, "page": page, "rows": rows})

@@ -32,10 +32,10 @@ def trusted_authors(bank_id: int) -> set[str]:
     return set(members.filter(role__in=[Role.OWNER, Role.ADMIN]).values_list("user__username", flat=True))
 
 
-def asker(project: Project, user: User) -> Asker:
-    """The asker for a user who may open the project; ``ANYBODY`` for other users.
+def enter_as(project: Project, user: User) -> Asker:
+    """Let a user who may open the project ask there; return the asker, or ``ANYBODY`` for other users.
 
-    Also enters the banks of the tenant's other projects that the user may open: the asker has their preferences there.
+    Enters the banks of the tenant's other projects that the user may open, too: the asker has their preferences there.
     """
     person = person_of(project, user)
     if not person:
@@ -48,21 +48,21 @@ def asker(project: Project, user: User) -> Asker:
     return Asker(person, user.get_username(), elsewhere)
 
 
-def asker_of(project: Project, chat: Chat) -> Asker:
-    """The asker for the owner of a member's chat on this site; ``ANYBODY`` if the account was deleted."""
+def enter_as_owner(project: Project, chat: Chat) -> Asker:
+    """Like :func:`enter_as`, for the owner of a member's chat on this site; ``ANYBODY`` if the account was deleted."""
     owner = User.objects.filter(conversations__chat=chat).first()
-    return asker(project, owner) if owner else ANYBODY
+    return enter_as(project, owner) if owner else ANYBODY
 
 
-def asker_in(key: APIKey, headers: Mapping[str, str]) -> Asker:
-    """The asker that the header ``X-Memory-User`` names, if the key trusts it; see :func:`asker_for`."""
-    return asker_for(key, headers.get(PERSON_HEADER, "").strip() if key.trusts(NameSource.MEMORY) else "")
+def enter_as_named_in(key: APIKey, headers: Mapping[str, str]) -> Asker:
+    """Let the person ask whom the header ``X-Memory-User`` names, if the key trusts it; see :func:`enter_as_named`."""
+    return enter_as_named(key, headers.get(PERSON_HEADER, "").strip() if key.trusts(NameSource.MEMORY) else "")
 
 
-def asker_for(key: APIKey, name: str) -> Asker:
-    """The asker for a user name, if the key has the scope ``people``; otherwise, or for no member, ``ANYBODY``."""
+def enter_as_named(key: APIKey, name: str) -> Asker:
+    """Like :func:`enter_as`, for a user name, if the key has the scope ``people``; otherwise ``ANYBODY``."""
     user = User.objects.filter(username=name).first() if name and key.opens(Scope.PEOPLE) else None
-    return asker(key.project, user) if user else ANYBODY
+    return enter_as(key.project, user) if user else ANYBODY
 
 
 def persons_named(project: Project, names: Collection[str]) -> dict[str, str]:

@@ -99,12 +99,12 @@ OPERATOR_METHODS = {
 
 
 def page_for(user: User | AnonymousUser, name: str, tenant: str, project: str) -> tuple[Project, Role]:
-    """The project of a page, and the user's role there; refuses like :func:`project_for`.
+    """The project of a page, and the user's role there; refuses like :func:`enter_project`.
 
     A superuser may open the pages of memory and of project settings in every tenant, with the role of an owner.
     """
     if isinstance(user, User) and user.is_superuser and name.startswith(("memory", "project-")):
-        return _first(Project.objects.at(f"{tenant}/{project}")), Role.OWNER
+        return _enter_only(Project.objects.at(f"{tenant}/{project}")), Role.OWNER
     project_row = _visible(user, f"{tenant}/{project}")
     return project_row, require(user, project_row.tenant, URL_PERMISSIONS[name])
 
@@ -117,8 +117,8 @@ def may_open(user: User, project: Project) -> bool:
     return not user.is_superuser or Project.objects.filter(pk=project.pk).visible_to(user).exists()
 
 
-def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWER) -> Project:
-    """The project at ``tenant/project`` for a member of its tenant.
+def enter_project(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWER) -> Project:
+    """Enter the bank of the project at ``tenant/project`` for a member of its tenant; return the project.
 
     A stranger gets :class:`Http404`, whether the project exists or not; a member whose role does not
     cover ``needed`` gets :class:`PermissionDenied`. Staff status gives no access here.
@@ -130,11 +130,11 @@ def project_for(user: User | AnonymousUser, path: str, needed: Role = Role.VIEWE
 
 def _visible(user: User | AnonymousUser, path: str) -> Project:
     # 404 before 403: the difference would tell a stranger that the project exists.
-    return _first(Project.objects.at(path).visible_to(user) if isinstance(user, User) else Project.objects.none())
+    return _enter_only(Project.objects.at(path).visible_to(user) if isinstance(user, User) else Project.objects.none())
 
 
-def _first(projects: QuerySet[Project]) -> Project:
-    """The only project of the queryset; enters its bank and tenant. Raises :class:`Http404` if there is none."""
+def _enter_only(projects: QuerySet[Project]) -> Project:
+    """Enter the bank and tenant of the only project; return it. Raises :class:`Http404` if there is none."""
     with services.all_banks_entered():
         project = get_object_or_404(projects.select_related("tenant", "bank"))
     services.enter(project.bank_id, owners=[project.tenant_id])
@@ -142,7 +142,7 @@ def _first(projects: QuerySet[Project]) -> Project:
 
 
 def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
-    """The member's role in ``tenant``; refuses like :func:`project_for`."""
+    """The member's role in ``tenant``; refuses like :func:`enter_project`."""
     membership = Membership.objects.filter(user=user.pk, tenant=tenant).first()
     if membership is None:
         raise Http404
@@ -154,8 +154,8 @@ def require(user: User | AnonymousUser, tenant: Tenant, needed: Role) -> Role:
     return role
 
 
-def tenant_for(user: User, slug: str) -> Tenant:
-    """The tenant whose people ``user`` may manage, as its owner or admin or as a superuser.
+def enter_tenant(user: User, slug: str) -> Tenant:
+    """Enter the banks of the tenant whose people ``user`` may manage, as owner, admin or superuser; return the tenant.
 
     A stranger gets :class:`Http404`, another member :class:`PermissionDenied`.
     """
@@ -176,9 +176,9 @@ def conversation_for(
 ) -> tuple[Project, Conversation]:
     """The chat ``key`` in ``tenant/project``, for its owner only.
 
-    Refuses like :func:`project_for`; the chat of another member does not exist (404).
+    Refuses like :func:`enter_project`; the chat of another member does not exist (404).
     """
-    project = project_for(user, path, needed)
+    project = enter_project(user, path, needed)
     assert isinstance(user, User)
     return project, get_object_or_404(Conversation.objects.of(user, project), chat__key=key)
 
@@ -186,9 +186,9 @@ def conversation_for(
 def readable_conversation(user: User | AnonymousUser, path: str, key: str) -> tuple[Project, Conversation]:
     """The chat ``key`` for its owner, and for every member of the project while its owner shares it and may open it.
 
-    Refuses like :func:`project_for`; a chat that is not shared does not exist (404).
+    Refuses like :func:`enter_project`; a chat that is not shared does not exist (404).
     """
-    project = project_for(user, path, URL_PERMISSIONS["read-chat"])
+    project = enter_project(user, path, URL_PERMISSIONS["read-chat"])
     chats = Conversation.objects.filter(chat__bank=project.bank_id, owner__isnull=False)
     conversation = get_object_or_404(chats.select_related("chat", "owner"), chat__key=key)
     owner = conversation.owner
@@ -205,8 +205,8 @@ def may(user: User, tenant: Tenant, needed: Role) -> bool:
     return user.is_superuser or (membership is not None and Role(membership.role).covers(needed))
 
 
-def projects_for(user: User) -> QuerySet[Project]:
-    """The projects that ``user`` may open; enters their banks."""
+def enter_projects(user: User) -> QuerySet[Project]:
+    """Enter the banks of the projects that ``user`` may open; return these projects."""
     projects = Project.objects.visible_to(user)
     services.enter_banks_in(services.all_banks().filter(project__in=projects))
     return projects.select_related("tenant", "bank")

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 @login_required
 def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
     """Members, invitations, and which projects are open to whom."""
-    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenant_row = permissions.enter_tenant(request.user, tenant)
     return _show(request, tenant_row, InvitationForm(roles=permissions.roles_below(request.user, tenant_row)))
 
 
@@ -40,7 +40,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
 
     The response does not tell whether the address has an account.
     """
-    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenant_row = permissions.enter_tenant(request.user, tenant)
     form = InvitationForm(request.POST, roles=permissions.roles_below(request.user, tenant_row))
     if not form.is_valid():
         return _show(request, tenant_row, form, 400)
@@ -60,7 +60,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def withdraw(request: MemberRequest, tenant: str) -> HttpResponse:
-    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenant_row = permissions.enter_tenant(request.user, tenant)
     tenancy_members.withdraw(tenant_row, email=request.POST.get("email", ""), by=request.user, now=timezone.now())
     messages.success(request, _("The invitation is withdrawn."))
     return redirect("people", tenant=tenant)
@@ -91,7 +91,7 @@ def remove(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
-    tenant_row = permissions.tenant_for(request.user, tenant)
+    tenant_row = permissions.enter_tenant(request.user, tenant)
     project = get_object_or_404(Project, tenant=tenant_row, slug=request.POST.get("project", ""))
     only = request.POST.get("open") == "named"
     names = request.POST.getlist("person")
@@ -103,7 +103,7 @@ def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
 
 def _member(request: MemberRequest, tenant: str) -> Membership:
     """The member whose user name the form contains: row ids would reveal how many members other tenants have."""
-    members = permissions.tenant_for(request.user, tenant).memberships.select_related("user", "tenant")
+    members = permissions.enter_tenant(request.user, tenant).memberships.select_related("user", "tenant")
     return get_object_or_404(members, user__username=request.POST.get("person", ""))
 
 

@@ -166,7 +166,7 @@ class AudienceMachine(RuleBasedStateMachine):
             return
         word = self.new_word()
         question = SENTENCES[sentence].format(word, self.number % 28 + 1, self.number + 100)
-        asker = people.asker(self.project, self.users[name])
+        asker = people.enter_as(self.project, self.users[name])
         self.now += timedelta(seconds=1)
         memory = services.prompt_memory(self.bank, chat_key=key, question=question, asker=asker, now=self.now)
         earlier = " ".join(Output.objects.filter(chat=chat).values_list("answer", flat=True))
@@ -285,7 +285,7 @@ class AudienceMachine(RuleBasedStateMachine):
         assert met <= allowed, (door, viewer, met - allowed)
 
     def prompts(self, viewer: str) -> Iterator[tuple[str, str]]:
-        asker = people.asker(self.project, self.users[viewer]) if viewer else services.ANYBODY
+        asker = people.enter_as(self.project, self.users[viewer]) if viewer else services.ANYBODY
         question = f"What is signed in May about {next(reversed(self.said), 'the harbour')}?"
         memory = services.prompt_memory(self.bank, question=question, asker=asker, now=self.now)
         shared = services.prompt_memory(self.bank, now=self.now)
@@ -330,7 +330,7 @@ class AudienceMachine(RuleBasedStateMachine):
                 # The question repeats one of the words.
                 self.judge(f"API {path}", who, answer.content.decode())
             row = APIKey.objects.select_related("project__bank", "project__tenant").get(pk=key.pk)
-            caller = Caller(row, people.asker_in(row, headers))
+            caller = Caller(row, people.enter_as_named_in(row, headers))
             self.judge(
                 "MCP", who, f"{project_memory(caller, Arguments())} {recall(caller, Question(question=asked, top=50))}"
             )

@@ -257,7 +257,7 @@ def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[ser
     single output with an answer, because a batch is taken to be an imported history.
     """
     named, key = asker_of(request), key_of(request)
-    askers = {name: people.asker_for(key, name) for name in {output.author for output in new}}
+    askers = {name: people.enter_as_named(key, name) for name in {output.author for output in new}}
 
     def for_people(output: services.NewOutput) -> services.NewOutput:
         asker = askers[output.author] if askers[output.author].person else named

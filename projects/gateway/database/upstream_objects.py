@@ -115,7 +115,9 @@ def _find_own(key: APIKey, digests: list[str], headers: Mapping[str, str]) -> Co
     private = {chat for _, chat, is_private in rows if is_private}
     if private:
         program = None if key.opens(Scope.ADMIN) else key.program
-        visible = services.chats_of(key.project.bank).not_of_others(people.asker_in(key, headers).person, program)
+        visible = services.chats_of(key.project.bank).not_of_others(
+            people.enter_as_named_in(key, headers).person, program
+        )
         private -= set(visible.filter(pk__in=private).values_list("pk", flat=True))
     found = {digest for digest, chat, _ in rows if chat not in private}
     recent.note(bank_id, found, is_written=True)

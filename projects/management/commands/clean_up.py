@@ -4,7 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from projects.desk.tasks import delete_expired
+from projects.management.tasks import delete_expired
 
 from ..base import MemoryCommand, pluralised
 

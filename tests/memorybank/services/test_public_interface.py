@@ -127,6 +127,13 @@ def test_pages_load_nothing_that_writes_memory() -> None:
     assert not late & set(loaded.stdout.decode().split())
 
 
+def test_a_service_that_is_imported_late_is_declared_to_type_checkers_and_no_other_is() -> None:
+    tree = ast.parse(Path(services.__file__).read_text(encoding="utf-8"))
+    [declared] = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for node in declared.body if isinstance(node, ast.ImportFrom)]
+    assert {alias.name: node.module for node in imports for alias in node.names} == services._LATE
+
+
 def test_every_name_that_is_used_is_there() -> None:
     used = {
         node.attr

@@ -87,7 +87,7 @@ class OwnChatsTest(Cast):
         self.say(self.bob, chat, "The quokka contract was signed on 3 March 2026.")
         services.run(bank=self.apollo.bank, now=timezone.now() + timedelta(hours=1))
         for user, knows in ((self.bob, True), (self.alice, False)):
-            asker = people.asker(self.apollo, user)
+            asker = people.enter_as(self.apollo, user)
             memory = services.prompt_memory(self.apollo.bank, question="quokka contract", asker=asker)
             self.assertNotIn("quokka", memory.block.text)
             self.assertIs("quokka" in memory.personal.text, knows)

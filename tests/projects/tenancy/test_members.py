@@ -99,7 +99,7 @@ class InvitationTest(PeopleCase):
         self.assertIsNone(self.role_of(self.charlie))
         self.assertContains(self.client.post(link, follow=True), "Welcome to Acme.")
         self.assertEqual(self.role_of(self.charlie), "member")
-        self.assertEqual(permissions.project_for(self.charlie, "acme/apollo"), self.apollo)
+        self.assertEqual(permissions.enter_project(self.charlie, "acme/apollo"), self.apollo)
 
     def test_who_has_an_account_signs_in_first(self) -> None:
         erin = User.objects.create_user("erin@example.com", password=PASSWORD)

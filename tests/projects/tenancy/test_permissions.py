@@ -12,24 +12,24 @@ from tests.support.cast import Cast
 class AccessTest(Cast):
     def test_a_member_is_let_in(self) -> None:
         for user in (self.alice, self.bob, self.vera):
-            self.assertEqual(permissions.project_for(user, "acme/apollo"), self.apollo)
+            self.assertEqual(permissions.enter_project(user, "acme/apollo"), self.apollo)
 
     def test_a_stranger_cannot_tell_a_project_from_none(self) -> None:
         for path in ("acme/apollo", "acme/none", "none/none", "acme", ""):
             with self.assertRaises(Http404):
-                permissions.project_for(self.charlie, path)
+                permissions.enter_project(self.charlie, path)
 
     def test_nobody_is_let_in_without_signing_in(self) -> None:
         with self.assertRaises(Http404):
-            permissions.project_for(AnonymousUser(), "acme/apollo")
+            permissions.enter_project(AnonymousUser(), "acme/apollo")
 
     def test_being_a_superuser_opens_no_chat(self) -> None:
         with self.assertRaises(Http404):
-            permissions.project_for(self.root, "acme/apollo")
+            permissions.enter_project(self.root, "acme/apollo")
 
     def test_a_viewer_may_read_and_not_write(self) -> None:
         with self.assertRaisesMessage(PermissionDenied, "Member"):
-            permissions.project_for(self.vera, "acme/apollo", Role.MEMBER)
+            permissions.enter_project(self.vera, "acme/apollo", Role.MEMBER)
 
     def test_each_role_covers_the_ones_below_it(self) -> None:
         ranks = list(Role)

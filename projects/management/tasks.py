@@ -1,4 +1,4 @@
-"""The Celery task that deletes what serves nobody any more and holds no words: sessions, statistics, old ids."""
+"""Delete expired sessions, old daily statistics and old ids of upstreams, as a Celery task."""
 
 from datetime import datetime
 from importlib import import_module

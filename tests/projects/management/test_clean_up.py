@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import BankDay, PromptCount
-from projects.desk import tasks
+from projects.management import tasks
 from projects.models import IdempotencyRecord, UpstreamObject
 from projects.tenancy import api_keys
 from tests.support.cast import Cast
