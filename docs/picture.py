@@ -73,7 +73,7 @@ def _drawn() -> set[str]:
 
 
 def _box(module: str) -> str:
-    """What stands for a module in the picture: an app, a part of memorybank, or a part of one of its rooms."""
+    """The box of a module in the picture: an app, a part of memorybank, or a part of one of its rooms."""
     parts = module.split(".")
     above = (".".join(parts[:most]) for most in range(len(parts), 0, -1))
     return next((name for name in above if name in _drawn()), module)

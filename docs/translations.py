@@ -1,4 +1,4 @@
-"""What the sources have for translators, and the catalogues that follow: ``make docs`` brings them up to date.
+"""Texts for translators, from the sources to the catalogues: ``make docs`` brings them up to date.
 
 Needs no gettext tools: Babel finds, polib writes. The German itself is written in the .po files, by hand.
 """

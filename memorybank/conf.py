@@ -79,7 +79,7 @@ class Conf:
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: Dotted path of ``f(bank, since) -> bool``: whether the bank's owner has spent their cap since then.
     capped_for_bank: str = ""
-    #: Dotted path of ``f(bank id) -> Collection[str]``: the authors who may state as a fact what others act on.
+    #: Dotted path of ``f(bank id) -> Collection[str]``: the authors whose rules and decisions are shown as facts.
     trusted_authors: str = ""
     #: Dotted path of ``f(user) -> QuerySet[Bank]``: the banks a staff member may see in the admin.
     banks_for_user: str = ""

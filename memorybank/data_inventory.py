@@ -1,4 +1,4 @@
-"""Which tables hold people's words, and what erasing, retention, export and docs/privacy.md do with each.
+"""The tables that hold people's words, with their rules for erasing, retention, export and docs/privacy.md.
 
 Erasure, receipts, exports and docs/privacy.md list the tables in this order. Other apps add their tables with
 :func:`register`. A test fails if a model with a text column is in neither ``TABLES`` nor ``NO_WORDS``.
@@ -46,7 +46,7 @@ OutputsByChat = Mapping[int, Mapping[int, int]]
 
 
 class Erasing(Enum):
-    """What an erasure does with a row that contains erased text."""
+    """The effect of an erasure on a row that contains erased text."""
 
     DELETE = "delete"
     REWRITE = "rewrite"

@@ -1,4 +1,4 @@
-"""Call the outer application through its settings: report a change, start a task, ask whose word counts."""
+"""Call the outer application through its settings: report a change, start a task, get trusted authors."""
 
 import logging
 from collections.abc import Collection, Sequence

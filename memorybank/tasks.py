@@ -1,6 +1,6 @@
 """Celery tasks: sweep, work, index, expire, title. The database records what is due: a lost message costs a minute.
 
-Only a title is not due anywhere: if its message is lost, the chat keeps the title that it has.
+Except for a title: if its message is lost, the chat keeps its first title.
 """
 
 import logging

@@ -55,7 +55,10 @@ def _consolidate_inside(bank_id: int, now: datetime, *, at_once: bool) -> int:
 
 @at_present
 def summarise_now(bank: Bank, *, chat_key: str, now: datetime = PRESENT) -> RunReport:
-    """Summarise the pending turns of one chat, idle or not, and bring the bank up to date."""
+    """Summarise the pending turns of one chat, idle or not, and bring the bank up to date.
+
+    Raises ``Chat.DoesNotExist``, and :class:`LLMError` if the model fails.
+    """
     started, first_call = time.monotonic(), _last_call_id()
     chat = Chat.objects.get(bank=bank, key=chat_key)
     leaf = summarising.summarise_chat(chat.pk, now=now, even_if_busy=True)

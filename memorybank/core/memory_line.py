@@ -198,7 +198,7 @@ class PackedBlock(Text):
     reserve: tuple[MemoryLine, ...] = ()
     #: The speakers of all candidates, also of those that have no line in the block.
     people: tuple[str, ...] = ()
-    #: Those of them who may state as a fact what others act on.
+    #: Those of them whose rules and decisions are shown as facts, not as reports.
     trusted: tuple[str, ...] = ()
 
     def dropping(self, chats: Set[str]) -> "PackedBlock":

@@ -44,7 +44,7 @@ class PromptMemory:
         return (*self.block.lines, *self.personal.lines, *self.recalled.lines)
 
     def cited(self, answer: str, *, elsewhere: Iterable[str]) -> list[SentenceCitation]:
-        """Which of ``lines`` each sentence of an answer uses; ``elsewhere`` is the rest of its prompt."""
+        """The ``lines`` that each sentence of an answer uses; ``elsewhere`` is the rest of its prompt."""
         known = frozenset(word for text in elsewhere for word in terms(text))
         return citations(answer, [f"{line.speaker} {line.text}" for line in self.lines], elsewhere=known)
 

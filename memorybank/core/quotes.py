@@ -46,7 +46,7 @@ class LineWords:
 
 
 def find_quotes(answer: str, question: str, lines: Iterable[MemoryLine], public: Sequence[LineWords]) -> Quotes:
-    """What an answer repeats from the private ``lines`` and the ``public`` words, without the words of its question."""
+    """The private ``lines`` and ``public`` words that an answer repeats, without the words of its question."""
     private = frozenset(word for line in lines if line.private for word in terms(line.text))
     sources = {word: [words.chats[word] for words in public if word in words.chats] for word in distinct_terms(answer)}
     repeated = {word: found for word, found in sources.items() if found or word in private}

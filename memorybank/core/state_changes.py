@@ -158,7 +158,7 @@ def _differs(clause: str, value: str) -> bool:
 
 
 def _kind(text: str) -> frozenset[str]:
-    """What the text's numbers count: months, and the words after numbers."""
+    """The units of the text's numbers: months, and the words after numbers."""
     counted = {word for _, word in COUNT_AND_UNIT.findall(text.casefold())}
     return frozenset("month" if word in MONTH_NAMES else word for word in [*counted, *(MONTH_NAMES & set(words(text)))])
 

@@ -1,4 +1,4 @@
-"""What only SQL can say: the full-text index, and on PostgreSQL that nothing on an audit log is changed.
+"""Parts that need SQL: the full-text index, and on PostgreSQL that nothing on an audit log is changed.
 
 Written by hand and kept when 0001 is made again. SQLite drops triggers with their table, so a later migration that
 makes SearchDocument again there must create them again; a test sees to it.

@@ -240,7 +240,7 @@ class Event(HashChainedEvent):
         return f"{self.actor} {self.action} bank {public_id(self.bank_id)}"
 
     def words(self) -> str:
-        """What the actor did, such as “pinned”."""
+        """The actor's action in words, such as “pinned”."""
         said = ERASURE_WORDS.get(self.detail.get("kind", "")) or ACTION_TEXTS.get(self.action)
         words = str(said or self.get_action_display().lower())
         if self.action == self.Action.RELEASE and "reason" in self.detail:

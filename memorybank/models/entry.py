@@ -72,7 +72,7 @@ class EntryQuerySet(ByAudience["Entry"]):
         return self.filter(granularity=Granularity.CONVERSATION)
 
     def digests(self) -> EntryQuerySet:
-        """Entries of days, weeks and months."""
+        """Entries of days, weeks and months, and the background."""
         return self.exclude(granularity=Granularity.CONVERSATION)
 
     def with_digests(self) -> EntryQuerySet:

@@ -1,4 +1,4 @@
-"""What memory must not show or import: masked values, erased turns, authors who opted out, requests to forget."""
+"""Data that memory must not show or import: masked values, erased turns, authors who opted out, requests to forget."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Candidates:
 
     #: The stable section is chosen from facts up to this moment; None: from all.
     stable_before: datetime | None = None
-    #: The speakers who may state as a fact what others act on.
+    #: The trusted speakers: their rules and decisions are shown as facts, not as reports.
     trusted: frozenset[str] = frozenset()
 
     @cached_property

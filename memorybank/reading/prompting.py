@@ -42,7 +42,7 @@ WORD_BYTES = 100
 
 
 class PromptState(NamedTuple):
-    """What a prompt needs of the bank and the chat; a chat without turns has no block and no time."""
+    """The state of bank and chat that a prompt needs; a chat without turns has no block and no time."""
 
     enabled: bool
     version: int

@@ -94,7 +94,7 @@ def report_in(text: str) -> str:
 
 
 def without_report(text: str) -> str:
-    """What a line states, whether it is worded as a report or not."""
+    """The statement of a line, whether it is worded as a report or not."""
     return report_in(text) or text
 
 

@@ -118,12 +118,12 @@ from memorybank.services.checkpoints import (
 )
 from memorybank.services.ledger import count_ratings, ledgered_call, rate_answer, ratings_by, ratings_of, record_call
 from memorybank.services.memory import (
+    count_stale_entries,
     entries_of,
     facts_of,
     preferences_of,
-    restated_facts,
-    restricted_facts,
-    stale_entries,
+    restated_fact_ids,
+    restricted_fact_ids,
 )
 from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens

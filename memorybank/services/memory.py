@@ -1,4 +1,4 @@
-"""Querysets of a bank's facts and entries."""
+"""Queries of a bank's facts and entries."""
 
 from collections.abc import Collection
 
@@ -18,12 +18,12 @@ def entries_of(bank: Bank, *, viewer: str = NOBODY) -> EntryQuerySet:
     return bank.entries.visible_to(viewer)
 
 
-def stale_entries(bank: Bank) -> int:
+def count_stale_entries(bank: Bank) -> int:
     """The number of leaves and digests that wait to be rebuilt."""
     return bank.entries.filter(stale=True).count()
 
 
-def restated_facts(bank: Bank, facts: Collection[int]) -> set[int]:
+def restated_fact_ids(bank: Bank, facts: Collection[int]) -> set[int]:
     """The ids of the leaf facts from which the digest lines among ``facts`` were written."""
     sources = FactSource.objects.filter(fact__in=facts, fact__bank=bank)
     return set(sources.values_list("source_id", flat=True))
@@ -37,7 +37,7 @@ def preferences_of(bank: Bank, author: str, *, viewer: str = NOBODY) -> FactQuer
     return bank.facts.preferences_of(author, viewer=viewer)
 
 
-def restricted_facts(bank: Bank, facts: Collection[int]) -> set[int]:
+def restricted_fact_ids(bank: Bank, facts: Collection[int]) -> set[int]:
     """The ids of ``facts`` that are hidden, edited or quarantined: not everybody may read their original text."""
     restricted = facts_of(bank).filter(Q(hidden=True) | ~Q(quarantine="") | ~Q(original=""), pk__in=facts)
     return set(restricted.values_list("pk", flat=True))

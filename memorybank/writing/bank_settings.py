@@ -129,7 +129,7 @@ def set_audience(
 
     Facts that others may no longer read leave every prompt at once. People's decisions on the chat's facts stay, unless
     nobody may read them: then its memory is deleted. The chat's turns stay in any case. Returns the counts of what was
-    deleted; with ``dry_run`` nothing changes.
+    deleted; with ``dry_run`` nothing changes. Raises ``Chat.DoesNotExist``.
     """
     people, counts, words = set(readers or ()), Counter[str](), cascade.TurnWords.of(bank)
     with transaction.atomic():
@@ -168,7 +168,7 @@ def set_audience(
 def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datetime = PRESENT) -> None:
     """Exclude a person from memory from now on, with everything derived from their words; or include them again.
 
-    Their turns stay in their chats. What they write while opted out never becomes memory, not even later.
+    Their turns stay in their chats. Turns that they write while opted out never become memory, not even later.
     """
     if not author:
         raise InvalidInput("author: must not be empty.")

@@ -1,4 +1,7 @@
-"""Edit single facts by hand: a person's decision outranks the model's, and the audit log records it."""
+"""Edit single facts by hand: a person's decision outranks the model's, and the audit log records it.
+
+Every function raises ``Fact.DoesNotExist``, and changes nothing, if an id is not of the bank.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

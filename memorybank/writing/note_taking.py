@@ -109,8 +109,8 @@ def _quarantine_steering_turns(drafts: Sequence[DraftFact]) -> list[DraftFact]:
 def _bind_preferences(drafts: Sequence[DraftFact], turns: Sequence[Turn]) -> list[DraftFact]:
     """Keep for its author alone a preference of one person that a model noted, and the sentences it was noted from.
 
-    Like an instruction, it binds only its author (decision 0050). What several people prefer, or one person about
-    somebody else, is everybody's.
+    Like an instruction, it binds only its author (decision 0050). A preference of several people, or about
+    somebody else, is shown to everybody.
     """
     people = {turn.id: {u.speaker for u in turn.utterances if u.role == "user"} for turn in turns}
     own = {

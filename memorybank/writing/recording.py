@@ -62,7 +62,8 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
 def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESENT) -> list[Output | None]:
     """Record ``many`` outputs in order: each output, or None where it is known already or was erased.
 
-    By the rules of :func:`record`, in one transaction with few queries. If it raises, nothing is recorded.
+    By the rules of :func:`record`, in one transaction with few queries. Raises :class:`InvalidInput` if one is refused;
+    then nothing is recorded.
     """
     for new in many:
         new.require_valid(now)
@@ -136,7 +137,7 @@ def retry_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
 def reopen_output(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Output | None:
     """Make an answered output pending again, as of ``now``, because its turn goes on; None if memory covers it already.
 
-    It keeps its answer until there is another.
+    The old answer stays until the new one replaces it.
     """
     with transaction.atomic():
         locked = _locked_bank(bank)

@@ -20,7 +20,7 @@ from memorybank.models.chat import ChatQuerySet
 
 @dataclass(frozen=True, slots=True)
 class DueWork:
-    """Which kinds of work are due."""
+    """The kinds of work that are due."""
 
     chats: bool
     banks: bool

@@ -1,4 +1,4 @@
-"""Who may read a chat's memory: the form on the chat page, and a preview of what a change means for others."""
+"""The readers of a chat's memory: the form on the chat page, and a preview of the effects of a change on others."""
 
 from dataclasses import dataclass, field
 
@@ -62,7 +62,7 @@ class AudienceForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class AudienceChange:
-    """What a change of audience means for others: the facts that they could then read, or no longer read.
+    """The effects of a change of audience on others: the facts that they could then read, or no longer read.
 
     ``pending`` is the number of turns that wait to be summarised, ``summaries`` that of digest lines that would be
     removed with the facts.

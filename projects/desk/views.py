@@ -24,7 +24,7 @@ from projects.web.requests import MemberRequest
 
 from .forms import NewKeyForm, NewProjectForm, SettingsForm
 
-#: The two groups of bank settings on the settings page; RARELY is collapsed.
+#: The two groups of bank settings on the settings page; RARE_SETTINGS are collapsed.
 FREQUENT_SETTINGS = ("max_tokens", "monthly_cap", "new_chats_private", "idle_minutes", "timezone", "focus")
 RARE_SETTINGS = ("redact_personal", "keep_turns_days", "keep_memory_days", "recall_tokens", "personal_tokens")
 
@@ -113,7 +113,7 @@ def revoke_key(request: MemberRequest, project: Project) -> HttpResponse:
 @require_GET
 @project_view("project-costs")
 def costs_page(request: MemberRequest, project: Project) -> HttpResponse:
-    """What the project's memory and chats cost, by day and purpose."""
+    """The costs of the project's memory and chats, by day and purpose."""
     return show(request, project, "costs", {"spent": services.spent(project.bank)})
 
 

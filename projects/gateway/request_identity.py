@@ -53,7 +53,7 @@ class ChatId:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sends a request, in which chat, and whether the client says that it repeats an earlier request."""
+    """The sender of a request, its chat, and whether the client says that it repeats an earlier request."""
 
     key_id: int
     person: str = ""

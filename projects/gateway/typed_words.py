@@ -60,7 +60,7 @@ class Quotation:
 
 @dataclass(frozen=True, slots=True)
 class PartedText:
-    """What a person typed, and what is quoted in their message."""
+    """The words that a person typed, and the quotations in their message."""
 
     typed: str
     quoted: tuple[Quotation, ...] = ()

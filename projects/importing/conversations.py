@@ -20,7 +20,7 @@ from .service import assign_owners
 
 
 class Audience(StrEnum):
-    """Who can see the memory of imported chats: only their author, or everybody in the project."""
+    """The readers of the memory of imported chats: only their author, or everybody in the project."""
 
     PRIVATE = "private"
     PROJECT = "project"

@@ -33,14 +33,14 @@ def serve(address: str, when_up: Callable[[], None] = lambda: None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     processes = [subprocess.Popen([sys.executable, *command], env=environment) for command in commands(address)]
 
-    def run() -> bool:
+    def all_are_running() -> bool:
         return all(process.poll() is None for process in processes)
 
     try:
-        wait_while(lambda: run() and not is_taken(address), seconds=PROCESS_POLL_SECONDS)
-        if run():
+        wait_while(lambda: all_are_running() and not is_taken(address), seconds=PROCESS_POLL_SECONDS)
+        if all_are_running():
             when_up()
-        wait_while(run, seconds=PROCESS_POLL_SECONDS)
+        wait_while(all_are_running, seconds=PROCESS_POLL_SECONDS)
         return next(process.returncode for process in processes if process.returncode is not None) or 1
     except KeyboardInterrupt:
         return 0

@@ -50,7 +50,7 @@ def _readable(bank: Bank, lines: Iterable[BlockLineVersion], *, include_hidden: 
     lines = list(lines)
     if include_hidden:
         return lines
-    restricted = services.restricted_facts(bank, {fact for line in lines for fact in line.facts})
+    restricted = services.restricted_fact_ids(bank, {fact for line in lines for fact in line.facts})
     # A line of the current block contains nothing restricted, even if some of its facts are.
     return [line for line in lines if line.until is None or restricted.isdisjoint(line.facts)]
 

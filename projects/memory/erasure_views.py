@@ -23,7 +23,7 @@ MAX_AUTHORS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """What a form asks to erase: ``arguments`` of the service, and the hidden ``fields`` that confirm it."""
+    """The target that a form asks to erase: ``arguments`` of the service, and the hidden ``fields`` that confirm it."""
 
     arguments: dict[str, Any]
     title: str
@@ -55,7 +55,7 @@ def forget(page: MemoryPage) -> HttpResponse:
 def receipt_page(page: MemoryPage, receipt: int) -> HttpResponse:
     """The receipt of an erasure: how much was erased, when and by whom, but not what it said."""
     row = get_object_or_404(services.erasures_of(page.bank), pk=receipt)
-    waiting = services.stale_entries(page.bank)
+    waiting = services.count_stale_entries(page.bank)
     return page.render("receipt", {"receipt": row, "stale": waiting, **receipt_parts(row.counts)})
 
 

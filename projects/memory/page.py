@@ -1,4 +1,4 @@
-"""What all memory pages share: the access check, the facts that the reader may see, and the template context."""
+"""Common to all memory pages: the access check, the facts that the reader may see, and the template context."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass

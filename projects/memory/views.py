@@ -46,7 +46,7 @@ def facts_page(page: MemoryPage) -> HttpResponse:
     in_block = _block_facts(page.bank)
     form = FactFilter(page.request.GET, facts=page.readable().with_places(), in_block=in_block, may_act=page.may_act)
     facts = numbered_page(page.request, form.matching(page.bank), FACTS_ON_A_PAGE)
-    restated = services.restated_facts(page.bank, in_block)
+    restated = services.restated_fact_ids(page.bank, in_block)
     rows = [memory_rows.fact_row(fact, in_block, restated) for fact in facts]
     own = page.own(facts) if not page.may_act else ()
     return page.render("facts", {"form": form, "page": facts, "rows": rows, "own": own, "query": form.query()})

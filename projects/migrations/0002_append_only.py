@@ -1,4 +1,4 @@
-"""What only SQL can say: on PostgreSQL nothing on a tenant's audit log is changed, nor deleted but with its tenant.
+"""A part that needs SQL: on PostgreSQL nothing on a tenant's audit log is changed, nor deleted but with its tenant.
 
 Written by hand and kept when 0001 is made again.
 """

@@ -19,7 +19,7 @@ MAX_KEY_NAME_CHARACTERS = 100
 
 
 class Scope(models.TextChoices):
-    """What a key may do. No scope includes another: a key with WRITE need not have READ."""
+    """A kind of request that a key may make. No scope includes another: a key with WRITE need not have READ."""
 
     READ = "read", _("read: chats, entries, facts, the block, recalled notes, usage")
     WRITE = "write", _("write: record, name, summarise and compact chats")

@@ -76,7 +76,7 @@ def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
 
 
 def _usage(user: User, dashboard: Dashboard) -> list[dict[str, Any]]:
-    """What each project used and cost, with the length of its bar in percent."""
+    """Usage and cost of each project, with the length of its bar in percent."""
     banks: dict[int, Any] = permissions.banks_for(user).select_related("project__tenant").in_bulk(list(dashboard.usage))
     highest = max((usage.cost for usage in dashboard.usage.values()), default=0) or 1
     return [

@@ -50,7 +50,7 @@ def rating_of(ratings: dict[int, bool], output: int) -> str:
 
 @register.filter
 def version_of(versions: dict[int, revisions.Versions], output: int) -> revisions.Versions | None:
-    """Which version of a turn is shown, if it has several."""
+    """The shown version of a turn, if it has several."""
     return versions.get(output)
 
 

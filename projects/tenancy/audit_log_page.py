@@ -47,7 +47,7 @@ EVENT_PAGES |= dict.fromkeys((TenantAction.HOOK, TenantAction.UNHOOK), "project-
 
 
 def event_text(event: TenantEvent) -> str:
-    """What the actor did, such as “changed bob from member to admin”."""
+    """The actor's action in words, such as “changed bob from member to admin”."""
     detail: dict[str, Any] = defaultdict(lambda: "–", {name: _text(value) for name, value in event.detail.items()})
     detail |= {name: _role(detail[name]) for name in ("role", "before", "after") if name in detail}
     named = event.detail.get("named") or []
@@ -77,7 +77,7 @@ def event_url(event: TenantEvent) -> str:
 @require_GET
 @login_required
 def audit_log_page(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Who changed what in the tenant, newest first."""
+    """The changes in the tenant with their actors, newest first."""
     tenant_row = permissions.enter_tenant(request.user, tenant)
     page = numbered_page(request, tenant_row.events.prefetch_related("tenant__projects"), EVENTS_ON_A_PAGE)
     rows = [{"event": event, "words": event_text(event), "address": event_url(event)} for event in page]

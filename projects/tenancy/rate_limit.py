@@ -26,7 +26,7 @@ class Shares:
     """This process's shares of each key's limit per minute: the requests it has reserved, and those it has used.
 
     The database counts the reserved requests of all processes; one write reserves many requests, near the limit one.
-    What a process has reserved and is not asked for, at most a twentieth of the limit, is granted by no other.
+    Requests that a process has reserved and does not get, at most a twentieth of the limit, no other process grants.
     """
 
     SHARES_A_MINUTE = 20

@@ -16,7 +16,7 @@ ItemT_contra = TypeVar("ItemT_contra", bound=Item[Any], contravariant=True)
 
 
 class Objective(Protocol[ItemT_contra]):
-    """What a selection maximises, given all items chosen so far."""
+    """The function that a selection maximises, given all items chosen so far."""
 
     def gain(self, item: ItemT_contra) -> float:
         """The item's gain per token. It never rises while more is chosen."""
@@ -64,7 +64,7 @@ def fill(items: Sequence[ItemT], room: int, to: Objective[ItemT], *, min_tokens:
 
 
 class Openings:
-    """Which paragraphs are open, and which speakers are named in them."""
+    """The open paragraphs, and the speakers named in each."""
 
     def __init__(self) -> None:
         self._opened: set[tuple[object, ...]] = set()

@@ -69,7 +69,7 @@ class Passage(NamedTuple):
 
 
 class People(NamedTuple):
-    """The speakers of a bank, and those among them who may state as a fact what others act on."""
+    """The speakers of a bank, and those whose rules and decisions are shown as facts, not as reports."""
 
     speakers: frozenset[str] = frozenset()
     trusted: frozenset[str] = frozenset()

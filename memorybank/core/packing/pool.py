@@ -36,7 +36,7 @@ class Pool:
         trusted: Iterable[str] = (),
     ) -> None:
         self.encoding, self.stable_before = encoding, stable_before
-        #: The speakers who may state as a fact what others act on.
+        #: The trusted speakers: their rules and decisions are shown as facts, not as reports.
         self.trusted = tuple(sorted(trusted))
         self.facts: list[MemoryLine] = []
         self.repeated: dict[int, list[int]] = {}

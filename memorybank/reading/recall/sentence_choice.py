@@ -79,7 +79,7 @@ class RankedSentence(NamedTuple):
 
 
 class NoteValue(NamedTuple):
-    """What a note is worth: the values of the turns that it cites together, and the best of these turns, by id."""
+    """The value of a note: the sum of those of the turns that it cites, and the best of these turns, by id."""
 
     value: float
     turn: int

@@ -1,4 +1,4 @@
-"""What upstreams store for a project, by id: a request may name only what an answer to the same project named.
+"""Ids of objects that upstreams store: a request may name only those that an answer to the same project named.
 
 Projects may share an upstream's key, and could otherwise read and continue each other's conversations.
 """

@@ -18,7 +18,7 @@ MAX_PAUSE = 30.0
 
 
 class _Client:
-    """What both share: where the project is, and the answer to whether a request is sent again."""
+    """The common part of both clients: where the project is, and the answer to whether a request is sent again."""
 
     def __init__(self, address: str, key: str, *, timeout: float = 30.0) -> None:
         self._options: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What a refused request raises."""
+"""The errors that a refused request raises."""
 
 from collections.abc import Sequence
 from typing import Any

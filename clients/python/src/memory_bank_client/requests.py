@@ -29,7 +29,7 @@ class Call(Generic[Result]):
     repeatable: bool = True
 
     def result(self, answer: httpx.Response) -> Result:
-        """What the server says; raises :class:`MemoryBankError` if it refuses."""
+        """The server's answer. Raises :class:`MemoryBankError` if it refuses."""
         if answer.is_success:
             return self.read(answer.json())
         try:

@@ -1,4 +1,4 @@
-"""What is sent and what is answered. Fields of a newer server that are not named here are ignored."""
+"""The fields of requests and answers. Fields of a newer server that are not named here are ignored."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
