@@ -7,14 +7,14 @@ from memorybank.models.privacy import Subject
 from memorybank.new_output import NewOutput
 
 
-def not_erased(bank: Bank, many: Sequence[NewOutput]) -> list[NewOutput]:
-    """The outputs that no erasure covers, so that neither new nor running imports restore erased turns."""
+def are_erased(bank: Bank, many: Sequence[NewOutput]) -> list[bool]:
+    """Whether an erasure covers each output: neither new nor running imports may restore erased turns."""
     subjects = [_subjects(new) for new in many] if bank.epoch else []
     until = Erasure.objects.until(bank, {subject for names in subjects for subject in names})
     if not until:
-        return list(many)
+        return [False] * len(many)
     pairs = zip(many, subjects, strict=True)
-    return [new for new, names in pairs if not any(name in until and new.created_at <= until[name] for name in names)]
+    return [any(name in until and new.created_at <= until[name] for name in names) for new, names in pairs]
 
 
 def _subjects(new: NewOutput) -> list[Subject]:

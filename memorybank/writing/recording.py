@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from memorybank import prepared
 from memorybank.clock import PRESENT, at_present
 from memorybank.erasure import requests
-from memorybank.erasure.tombstones import not_erased
+from memorybank.erasure.tombstones import are_erased
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, ChatReader, Output, QuotedChat
 from memorybank.new_output import AttemptResult, NewOutput, as_json, storable
@@ -42,7 +42,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     new.require_valid(now)
     with transaction.atomic():
         locked = _locked_bank(bank)
-        if not not_erased(locked, [new]):
+        if any(are_erased(locked, [new])):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
         # A worker may have locked the chat's row, but not the bank's.
         chat, known = _CHAT_BY_KEY.first(locked.pk, new.chat_key), None
@@ -69,14 +69,12 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         new.require_valid(now)
     with transaction.atomic():
         locked = _locked_bank(bank)
-        taken = not_erased(locked, many)
-        chats = _locked_chats(locked, taken)
-        known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in taken if new.key)
-        rows = _new_rows(taken, chats, known)
-        by_new = dict(zip(map(id, taken), rows, strict=True))  # by identity: equal outputs may occur twice
-        outputs = [by_new.get(id(new)) for new in many]
-        # By identity: unsaved rows are never equal. In the order in which each occurs last.
-        written = list({id(output): output for output in reversed(outputs) if output}.values())[::-1]
+        taken = [None if erased else new for new, erased in zip(many, are_erased(locked, many), strict=True)]
+        allowed = [new for new in taken if new]
+        chats = _locked_chats(locked, allowed)
+        known = Output.objects.known((chats[new.chat_key].pk, new.key) for new in allowed if new.key)
+        outputs = _new_rows(taken, chats, known)
+        written = _last_of_each(outputs)
         for row, sequence in zip(written, locked.draw(len(written)), strict=True):
             row.sequence = sequence
         Output.objects.bulk_update([output for output in written if output.pk], ANSWER_FIELDS)
@@ -90,15 +88,24 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
     return outputs
 
 
+def _last_of_each(outputs: Sequence[Output | None]) -> list[Output]:
+    """The rows, each once, where it occurs last. By identity, because unsaved rows are never equal."""
+    last = {id(output): place for place, output in enumerate(outputs)}
+    return [output for place, output in enumerate(outputs) if output and last[id(output)] == place]
+
+
 def _new_rows(
-    many: Sequence[NewOutput], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
+    many: Sequence[NewOutput | None], chats: dict[str, Chat], known: dict[ChatOutputKey, Output]
 ) -> list[Output | None]:
-    """An unsaved row without a sequence for each output, or None where it is known already.
+    """An unsaved row without a sequence for each output, or None where there is none or it is known already.
 
     A known row without an answer takes the answer.
     """
     rows: list[Output | None] = []
     for new in many:
+        if new is None:
+            rows.append(None)
+            continue
         chat = chats[new.chat_key]
         before = known.get((chat.pk, new.key)) if new.key else None
         if before and not _is_answer_to(new, before):

@@ -1,7 +1,8 @@
 """Find the chat and the turn that a request belongs to: by an id in the request, otherwise by its messages."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from django.conf import settings
@@ -22,8 +23,24 @@ MAX_CANDIDATES = 500
 #: How many of a chat's latest turns are compared with a request that may quote them: clients quote the latest.
 MAX_QUOTED_TURNS = 3
 NO_REVISION = Revision()
-STATES = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
+STATES: dict[str, TurnState] = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
+#: The columns of a :class:`StepRow`, in its order.
 STEP_COLUMNS = ("chat_id", "output_id", "before", "after", "tail", "key_id", "output__status", "chat__key")
+
+
+class StepRow(NamedTuple):
+    """A recorded step as it is read from the database."""
+
+    chat: int
+    output: int
+    before: str
+    after: str
+    tail: str
+    key: int | None
+    status: str
+    chat_key: str
+
+
 STEPS_OF_CHAT = PreparedQuery(
     lambda bank, key: ConversationNode.objects.filter(chat__bank=bank, chat__key=key).values_list(*STEP_COLUMNS)
 )
@@ -63,10 +80,10 @@ class TurnLocation:
     is_repetition: bool = False
     reopens: bool = False
     revision: Revision = NO_REVISION
-    #: Only for chats with an id. ``tells_none``: the chat has turns, but the request contains none of them.
-    #: ``asks_again``: the answered turns that follow the same history as the request's question.
-    tells_none: bool = False
-    asks_again: tuple[int, ...] = ()
+    #: Only for chats with an id. ``repeats_no_turn``: the chat has turns, but the request contains none of them.
+    #: ``turns_with_same_history``: the answered turns that follow the same history as the request's question.
+    repeats_no_turn: bool = False
+    turns_with_same_history: tuple[int, ...] = ()
 
 
 def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
@@ -96,16 +113,23 @@ def _locate(bank: Bank, sender: Sender, request: ParsedRequest, secret: str) -> 
     path = matching.conversation_path(root, request, sender.idempotency_key)
     if sender.chat_id:
         return _locate_in_named_chat(bank, sender, sender.chat_id, request, path, secret)
-    rows = CANDIDATES.rows(bank.pk, path.places, path.turn_hashes[-1:])
+    candidates = map(StepRow._make, CANDIDATES.rows(bank.pk, path.places, path.turn_hashes[-1:]))
     # A client that names a chat always does, so a request without an id does not continue it.
-    rows = [row for row in rows if not row[-1].startswith(NAMED_CHAT)]
+    rows = [row for row in candidates if not row.chat_key.startswith(NAMED_CHAT)]
     steps = _steps(rows)
     match = _match(bank, steps, request, path, sender, key=sender.key_id)
     if match.chat is None:
-        return TurnLocation(f"gw-{uuid4().hex}", match.recognition, root, path)
-    chat_key = next(row[-1] for row in rows if row[0] == match.chat)
-    repetition = match.recognition == Recognition.REPEATED
-    return TurnLocation(chat_key, match.recognition, root, path, match.output, match.stopped, repetition, match.reopens)
+        return TurnLocation(chat_key=f"gw-{uuid4().hex}", recognised=match.recognition, root=root, path=path)
+    return TurnLocation(
+        chat_key=next(row.chat_key for row in rows if row.chat == match.chat),
+        recognised=match.recognition,
+        root=root,
+        path=path,
+        output=match.output,
+        stopped=match.stopped,
+        is_repetition=match.recognition == Recognition.REPEATED,
+        reopens=match.reopens,
+    )
 
 
 def _locate_in_named_chat(
@@ -114,7 +138,7 @@ def _locate_in_named_chat(
     # For a named person, an id means the same chat with every API key of the project; otherwise it is per API key.
     scope = (bank.pk, sender.person) if sender.person else (bank.pk, "", sender.key_id)
     chat_key = chat_id.key(matching.root_hash(secret, "id", *scope))
-    steps = _steps(STEPS_OF_CHAT.rows(bank.pk, chat_key))
+    steps = _steps(map(StepRow._make, STEPS_OF_CHAT.rows(bank.pk, chat_key)))
     match = _match(bank, steps, request, path, sender, key=None)
     # The upstream keeps a conversation, so a request does not tell its turns again, and none is edited.
     edits = chat_id.one_conversation and chat_id.source != CONVERSATION_FIELD
@@ -122,17 +146,17 @@ def _locate_in_named_chat(
     revision = replace(revision, replaced=revision.replaced | _summaries(bank, request, path, steps))
     again = [step for step in steps if step.before == path.end and step.state == TurnState.ANSWERED]
     return TurnLocation(
-        chat_key,
-        chat_id.source,
-        path.nodes[0],
-        path,
-        match.output,
-        match.stopped,
-        match.recognition == Recognition.REPEATED,
-        match.reopens,
-        revision,
-        match.recognition == Recognition.NEW and bool(steps),
-        () if chat_id.one_conversation else tuple({step.output for step in again}),
+        chat_key=chat_key,
+        recognised=chat_id.source,
+        root=path.nodes[0],
+        path=path,
+        output=match.output,
+        stopped=match.stopped,
+        is_repetition=match.recognition == Recognition.REPEATED,
+        reopens=match.reopens,
+        revision=revision,
+        repeats_no_turn=match.recognition == Recognition.NEW and bool(steps),
+        turns_with_same_history=() if chat_id.one_conversation else tuple({step.output for step in again}),
     )
 
 
@@ -151,12 +175,12 @@ def _summaries(
 
 def is_beside_chat(bank: Bank, request: ParsedRequest, location: TurnLocation) -> bool:
     """Whether the request is a side call about the chat that its id names, and not a turn of that chat."""
-    if location.tells_none:
+    if location.repeats_no_turn:
         turns = services.outputs_of(bank).filter(status=Output.Status.OK)
         recent = turns.filter(chat__key=location.chat_key).order_by("-pk").values_list("question", "answer")
         return side_calls.quotes_turn(request, recent[:MAX_QUOTED_TURNS])
-    if location.asks_again and len(request.question.text) >= side_calls.MIN_COMPACTION_CHARACTERS:
-        turns = services.outputs_of(bank).filter(status=Output.Status.OK, pk__in=location.asks_again)
+    if location.turns_with_same_history and len(request.question.text) >= side_calls.MIN_COMPACTION_CHARACTERS:
+        turns = services.outputs_of(bank).filter(status=Output.Status.OK, pk__in=location.turns_with_same_history)
         return side_calls.compacts(request, turns.values_list("question", flat=True))
     return False
 
@@ -183,8 +207,16 @@ def _match(
     return recorded.match(path, is_repetition=sender.is_repetition)
 
 
-def _steps(rows: list[tuple[Any, ...]]) -> list[ConversationStep]:
+def _steps(rows: Iterable[StepRow]) -> list[ConversationStep]:
     return [
-        ConversationStep(chat, output, before, after, tail, key, STATES.get(status, TurnState.UNANSWERED))
-        for chat, output, before, after, tail, key, status, _ in rows
+        ConversationStep(
+            chat=row.chat,
+            output=row.output,
+            before=row.before,
+            after=row.after,
+            turn_hash=row.tail,
+            key=row.key,
+            state=STATES.get(row.status, TurnState.UNANSWERED),
+        )
+        for row in rows
     ]

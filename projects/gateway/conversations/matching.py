@@ -147,14 +147,14 @@ def conversation_path(root: str, request: ParsedRequest, idempotency_key: str = 
     spoken = [position for position, message in enumerate(history) if message.role in ("user", "assistant")]
     last = spoken[-1] if spoken and history[spoken[-1]].role == "assistant" else None
     return ConversationPath(
-        tuple(nodes),
-        tuple(turn_hashes),
-        question,
-        node,
-        tool_calls,
-        repeat,
-        last == len(history) - 1,
-        nodes[last + 1] if last is not None else "",
+        nodes=tuple(nodes),
+        turn_hashes=tuple(turn_hashes),
+        question=question,
+        request=node,
+        tool_calls=tool_calls,
+        repeat=repeat,
+        ends_with_answer=last == len(history) - 1,
+        answered=nodes[last + 1] if last is not None else "",
     )
 
 
