@@ -22,7 +22,7 @@ from memorybank.model_calls.session import PromptSpec, Purpose, chat_session
 from memorybank.models import Bank, Chat, MaskedValue, Output
 
 MAX_TITLE_CHARACTERS = 60
-#: What is asked for: several titles, because some may have words that the message has not.
+#: Titles to ask for: several, because some may have words that are not in the message.
 MAX_TITLES, MAX_WORDS_PER_TITLE = 3, 8
 #: The model is shown this much of a long message.
 MAX_MESSAGE_TOKENS = 1_000

@@ -15,7 +15,7 @@ from memorybank.language import Pack, alternation, fill_in, packs, plain
 MAX_REQUEST_MESSAGE_CHARACTERS, MAX_REQUEST_CHARACTERS = 2_000, 240
 SENTENCE_BREAK = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n")
 ABOUT_GROUP = r"(?P<about>[^.!?。！？]{1,80}?)"
-#: What may follow a request in its sentence: nothing, or another clause.
+#: The possible rest of a sentence after a request: nothing, or another clause.
 AFTER_REQUEST = r"\W*(?:[,;:–—，、] ?.*)?"
 
 

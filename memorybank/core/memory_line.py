@@ -53,7 +53,7 @@ class MemoryLine(NamedTuple):
     turns: frozenset[int] = frozenset()
     detail: bool = True
     replaces: bool = False
-    #: Who approved it for everybody, and who wrote it by hand.
+    #: The persons who approved it for everybody and who wrote it by hand.
     released_by: str = ""
     edited_by: str = ""
     #: Whether it says how to behave or answer.

@@ -160,7 +160,7 @@ class AuditLog(HashChain):
         return f"audit log of bank {self.bank_id}"
 
 
-#: What somebody did.
+#: The actions in words.
 ACTION_TEXTS = {
     "enable": pgettext_lazy("somebody", "switched memory on"),
     "disable": pgettext_lazy("somebody", "switched memory off"),

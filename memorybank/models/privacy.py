@@ -38,7 +38,7 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
 
 
 class Erasure(models.Model):
-    """The receipt of an erasure: how much, when and by whom. What was erased is stored as a keyed hash only."""
+    """The receipt of an erasure: how much, when and by whom. The erased subject is stored as a keyed hash only."""
 
     class Kind(models.TextChoices):
         CHAT = "chat"

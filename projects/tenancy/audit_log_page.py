@@ -19,7 +19,7 @@ from . import permissions
 from .audit import TenantAction
 
 EVENTS_ON_A_PAGE = 50
-#: What somebody did, with the event's detail.
+#: The actions in words, with the event's detail.
 ACTION_TEXTS: dict[str, Promise] = {
     TenantAction.CREATE: pgettext_lazy("somebody", "created this tenant"),
     TenantAction.CHANGE: pgettext_lazy("somebody", "changed this tenant: %(changes)s"),

@@ -19,7 +19,7 @@ _ENDS = "\"'”’» )]}.,!?…。！？؟¿¡"
 PLEASANTRY = re.compile(_PLEASANTRIES, re.IGNORECASE)
 TRAILING_PLEASANTRY = re.compile(rf"(?<=[.!?…\"”])\s+(?:{_PLEASANTRIES})[{re.escape(_ENDS)}]*$", re.IGNORECASE)
 
-# What newcomers ask first: the project's purpose, the people responsible, open questions and debts.
+# First questions of newcomers: the project's purpose, the people responsible, open questions and debts.
 PURPOSE = re.compile(whole_words(lambda pack: pack.kinds.purpose), re.IGNORECASE)
 RESPONSIBILITY = re.compile(whole_words(lambda pack: pack.kinds.role), re.IGNORECASE)
 OWED = re.compile(whole_words(lambda pack: pack.kinds.owed), re.IGNORECASE)

@@ -14,9 +14,9 @@ from typing import NamedTuple
 BM25_K1, BM25_B = 1.2, 0.4
 #: What a turn inherits from the turn before it and from the one after it.
 PREVIOUS_TURN_WEIGHT, NEXT_TURN_WEIGHT = 0.6, 0.1
-#: What a turn gets for a date of the question, relative to the best turn's words.
+#: The score of a turn for a date of the question, relative to the best turn's words.
 DATE_WEIGHT = 0.4
-#: What a turn gets if the question names its speaker: enough to be found by that alone.
+#: The score of a turn if the question names its speaker: enough to be found by that alone.
 SPEAKER_WEIGHT = 0.02
 #: Weight of the similarity of meaning (0…1), relative to the best turn's words.
 SIMILARITY_WEIGHT = 0.5

@@ -85,7 +85,7 @@ class NoteValue(NamedTuple):
     turn: int
 
 
-#: What a sentence without a word of the question has of it.
+#: The match of a sentence without a word of the question.
 NOTHING_ASKED: tuple[tuple[str, ...], float] = (), 0.0
 
 
