@@ -68,7 +68,11 @@ class DatabaseProxy:
         with suppress(OSError):
             while True:
                 client, _ = listener.accept()
-                server = socket.create_connection(self._server)
+                try:
+                    server = socket.create_connection(self._server)
+                except OSError:  # the server itself is down
+                    client.close()
+                    continue
                 self._open += [client, server]
                 cut = threading.Event()
                 for source, target in ((client, server), (server, client)):

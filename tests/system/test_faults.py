@@ -1,4 +1,4 @@
-"""A seeded run of faults on PostgreSQL and Redis, while clients write, correct, erase, switch audiences and stream.
+"""A seeded run of faults on its own PostgreSQL and Redis, while clients write, correct, erase, hide chats and stream.
 
 ``TEST_FAULTS`` is how many (40 in CI; a run of hours: 20000), ``TEST_FAULT_SEED`` the seed.
 ``support.fault_history`` judges.
@@ -28,8 +28,9 @@ from tests.support.database_proxy import DatabaseProxy
 from tests.support.fault_history import LIE, FaultHistory, SentText
 from tests.support.gateway_site import PROJECTS, Gateway, gateway
 from tests.support.openai_server import OpenAIServer, answer
+from tests.support.own_postgres import Server, has_namespaces, own_postgres
 from tests.support.own_site import kill, wait_until
-from tests.support.requirements import needs_postgres, needs_redis, only_in_ci
+from tests.support.requirements import needs_namespaces, needs_postgres_programs, needs_redis, only_in_ci
 from tests.support.upstream_events import ModelAnswer as Answer
 
 from .test_brokers import own_redis
@@ -41,6 +42,10 @@ FAULTS, SEED = int(os.environ.get("TEST_FAULTS", "40")), int(os.environ.get("TES
 QUEUE = "memorybank"
 #: As long a machine with a wrong clock works: its work does not end while the programs write.
 CLOCK_SECONDS = 5
+#: So many megabytes the database's own disk has, and this is how long it stays full.
+DISK_MEGABYTES, FULL_SECONDS = 512, 2
+#: The log of PostgreSQL's transactions takes little of it.
+SMALL_LOG = "-c max_wal_size=32MB -c min_wal_size=2MB"
 #: Everything is due at once, and what a killed worker held is free after seconds.
 QUICK = {
     "SWEEP_SECONDS": "1", "LLM_TIMEOUT": "3", "LLM_MAX_RETRIES": "0",
@@ -145,15 +150,22 @@ class Faults:
     """What goes wrong. Each fault is one method; how often each comes is its weight."""
 
     def __init__(
-        self, found: Gateway, model: OpenAIServer, broker: redis.Redis, proxy: DatabaseProxy, draw: random.Random
+        self,
+        found: Gateway,
+        model: OpenAIServer,
+        broker: redis.Redis,
+        proxy: DatabaseProxy,
+        database: Server,
+        draw: random.Random,
     ) -> None:
         self.found, self.model, self.broker, self.proxy, self.draw = found, model, broker, proxy, draw
-        self.is_partitioned = False
+        self.database = database
+        self.is_partitioned, self.stopped = False, 0
         self.worker, self.beat = self._worker(), self._beat()
         self.weights: dict[Callable[[], object], int] = {
             self.database_cuts_connections: 32, self.model_changes: 35, self.broker_loses: 10, self.broker_doubles: 10,
             self.clock_steps: 6, self.worker_is_killed: 4, self.web_is_killed: 1, self.beat_is_killed: 2,
-            self.partition_begins_or_ends: 10,
+            self.partition_begins_or_ends: 10, self.database_restarts: 10, self.disk_is_full: 6 * bool(database.within),
         }  # fmt: skip
 
     def strike(self) -> str:
@@ -167,6 +179,18 @@ class Faults:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
+
+    def database_restarts(self) -> None:
+        """In good order, or as after a crash: from its log."""
+        self.database.stop(self.draw.choice(["fast", "immediate"]))
+        self.database.start()
+
+    def disk_is_full(self) -> None:
+        """Rows are refused; if its log has no room either, PostgreSQL stops. Then somebody makes room and starts it."""
+        self.database.fill_disk(with_log=self.draw.random() < 0.5)
+        time.sleep(FULL_SECONDS)
+        self.database.free_disk()
+        self.stopped += self.database.recover()
 
     def model_changes(self) -> None:
         """Down, refusing, slow, talking nonsense, lying, or well."""
@@ -277,13 +301,15 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
     struck: dict[str, int] = {}
     with own_redis(needs_redis()) as (address, queue), OpenAIServer(keep=10) as model, ExitStack() as stack:
         environment = {"CELERY_BROKER_URL": address, "CELERY_QUEUE": queue, **QUICK}
-        with gateway(tmp_path, postgres=needs_postgres(), **environment) as served_site:
+        disk = DISK_MEGABYTES if has_namespaces() else 0
+        database = stack.enter_context(own_postgres(needs_postgres_programs(), disk_megabytes=disk, options=SMALL_LOG))
+        with gateway(tmp_path, postgres=database.address, **environment) as served_site:
             served_site.upstream.answer = lambda body: Answer(
                 "Noted."
             )  # one that quoted memory would stay in its chat, as promised
             end_abandoned_transactions(served_site.site.database_url)
             proxy = stack.enter_context(DatabaseProxy(served_site.site.database_url))
-            faults = Faults(served_site, model, redis.Redis.from_url(address), proxy, draw)
+            faults = Faults(served_site, model, redis.Redis.from_url(address), proxy, database, draw)
             started = time.monotonic()
             with clients(served_site, history):
                 for number in range(FAULTS):
@@ -303,10 +329,11 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
     erased = sum(text.erased for text in history.said.values())
     acknowledged = sum(text.acknowledged for text in history.said.values())
     sys.stdout.write(
-        f"\nseed {SEED}: {FAULTS} faults in {seconds} s: {struck}\n"
+        f"\nseed {SEED}: {FAULTS} faults in {seconds} s: {struck}; a full disk stopped {faults.stopped}\n"
         f"{len(history.said)} texts, {acknowledged} acknowledged, {erased} erased; {len(history.edits)} corrections;"
         f" {len(history.private)} private; {dict(history.counts)}\n"
     )
     assert checked.code == 0, checked.out
     assert wrong == []
     assert acknowledged > FAULTS / 3  # it was no run against a site that was down
+    needs_namespaces()  # without them all other faults have been tried
