@@ -9,6 +9,7 @@ import pytest
 from tests.projects.chat.test_lost_answers import PEOPLE, Browser, free_port
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, site, wait_until
+from tests.support.requirements import in_ci
 
 pytestmark = pytest.mark.own_servers
 
@@ -50,6 +51,7 @@ def test_a_worker_has_it_written_after_the_first_answer(tmp_path: Path, model: O
         assert made.ask(CALLS) == [("chat", "ok"), ("title", "ok")]
 
 
+@in_ci
 @pytest.mark.parametrize(
     ("question", "env"), [(QUESTION, {"CHAT_TITLES": "false"}), ("Who is our contact?", {})], ids=["off", "short"]
 )
