@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.module_loading import import_string
 
 from memorybank import conf, hooks, llm
@@ -92,7 +93,8 @@ def resume_below_cap(now: datetime) -> int:
 def _resume(bank: Bank, now: datetime) -> None:
     Bank.objects.lock(bank.pk)
     extracted = bank.entries.filter(method=CAPPED_METHOD)
-    chats = Chat.objects.filter(pk__in=extracted.leaves().values("chat"), parked_at=None).remembered()
+    waiting = bank.entries.filter(Q(method=CAPPED_METHOD) | Q(stale=True))
+    chats = Chat.objects.filter(pk__in=waiting.leaves().values("chat"), parked_at=None).remembered()
     chats.update(stale=True, due_at=now)
     extracted.update(stale=True)
     Bank.objects.touch(bank.pk, capped_at=None, compress_at=now)

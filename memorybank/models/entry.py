@@ -116,12 +116,12 @@ class EntryQuerySet(ByAudience["Entry"]):
         lines.settled().update(tier=digest.tier)
         self.update(parent=digest)
 
-    def to_rebuild(self) -> Entry | None:
-        """The finest stale digest; None while a stale leaf can still be rebuilt, or if no digest is stale."""
+    def to_rebuild(self) -> list[Entry]:
+        """The stale digests, finest first; none while a stale leaf can still be rebuilt."""
         stale = self.filter(stale=True)
         if stale.leaves().visible_to().filter(chat__parked_at=None).exists():
-            return None
-        return min(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier, default=None)
+            return []
+        return sorted(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier)
 
     def prune(self) -> None:
         """Delete digests without children, and the lines of other digests that cite deleted leaf facts."""
@@ -229,6 +229,12 @@ class Entry(models.Model):
     def tier(self) -> int | None:
         """The tier of its facts while it is live; None for a private chat, whose facts are in no block."""
         return None if self.chat and self.chat.private else Granularity(self.granularity).tier
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether lines of it that a model or a person wrote still stand. Executes a query."""
+        is_written = not self.method.startswith((EXTRACTIVE, CARRIED, NO_TEXT_METHOD))
+        return is_written and self.facts.filter(detail=False).exists()
 
     def upwards(self) -> Iterator[Entry]:
         """This entry and the digests above it; the last one is live."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memorybank import conf
-from memorybank.models import STAND_IN_METHOD, Chat, Entry, Fact, Output
+from memorybank.models import EXTRACTIVE, Chat, Entry, Fact, Output
 
 #: Characters of new turns that one summary reads; the rest is due again at once.
 MAX_BATCH_CHARACTERS = 1_000_000
@@ -21,17 +21,22 @@ class Batch:
     rebuilds: bool = False
     mends: bool = False  # the leaf is rebuilt because an erasure took some of its lines; it covers nothing new
 
+    def adds_to_notes(self, method: str) -> bool:
+        """Whether sentences extracted by ``method`` only join what stands: notes that an erasure left in the leaf."""
+        return bool(self.mends and method.startswith(EXTRACTIVE) and self.leaf and self.leaf.has_notes)
+
 
 def next_batch(chat: Chat) -> Batch:
-    """The pending turns, with the facts of the newest leaf if it is live. A stale leaf comes first.
+    """The pending turns, with the facts of the newest leaf if it is live; without pending turns, a stale leaf.
 
-    But pending turns come before a leaf that waits for the model; if it is the newest, it is rebuilt with them.
+    Pending turns come first, because a stale leaf may have to wait for the model. If it is the newest and was
+    extracted, it is rebuilt with them; what is left of a model's notes waits for the model by itself.
     """
     stale = chat.entries.filter(stale=True).order_by("first_output").first() if chat.stale else None
-    if stale and not (stale.method == STAND_IN_METHOD and chat.pending_outputs):
+    if stale and not chat.pending_outputs:
         return Batch(list(stale.covered()), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
-    if leaf and leaf.parent_id:
+    if leaf and (leaf.parent_id or (leaf.stale and leaf.has_notes)):
         leaf = None
     rebuilds = bool(leaf and (leaf.stale or leaf.updates >= conf.current().rebuild_after_updates))
     outputs = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []

@@ -1,8 +1,8 @@
 """Roll up entries: write the digest of one period at a time from the facts of its entries.
 
 A model writes each digest from the notes of all chats below it, and from digests only where the notes do not fit one
-prompt, so wording drifts at most once or twice. Without a model a digest keeps links to the best facts. Absorbed
-entries stay, with the digest as their parent.
+prompt, so wording drifts at most once or twice. Without a model a digest keeps links to the best facts, and what an
+erasure left of a written one stands. Absorbed entries stay, with the digest as their parent.
 """
 
 import logging
@@ -79,8 +79,11 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
 
 def _next_step(bank: Bank, now: datetime) -> Step | None:
     """The digest to write next, or None. Records it if the monthly cap is what stops the bank."""
-    if stale := bank.entries.to_rebuild():
-        return Step(Granularity(stale.granularity), stale.period_start, (), stale.pk)
+    stale = bank.entries.to_rebuild()
+    if stale and budget_cap.stop_at_cap(bank, now):  # written lines wait for the model
+        stale = [digest for digest in stale if digest.parent_id or not digest.has_notes]
+    if stale:
+        return Step(Granularity(stale[0].granularity), stale[0].period_start, (), stale[0].pk)
     frontier = bank.entries.all().frontier()
     if not _is_over_budget(bank, frontier) or budget_cap.stop_at_cap(bank, now) or _waits_for_model(bank):
         return None
@@ -95,10 +98,9 @@ def _is_written() -> bool:
     return llm.get("summary") is not None
 
 
-def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
+def _oldest_due_chat(bank: Bank, now: datetime) -> Any:
     """The earliest end among the chats due at ``now``; None if none is due."""
-    oldest: datetime | None = bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
-    return oldest
+    return bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
 
 
 def _is_over_budget(bank: Bank, frontier: Sequence[Node]) -> bool:
@@ -137,13 +139,14 @@ class DigestSources:
 
 @dataclass(frozen=True, slots=True)
 class DerivedDigest:
-    """The content of a digest: lines written for it, and leaf facts that it keeps unchanged."""
+    """The content of a digest: lines written for it, leaf facts that it keeps, or, if it ``stands``, what it has."""
 
     method: str
     kept: list[Fact] = field(default_factory=list)
     written: list[DraftFact] = field(default_factory=list)
     dropped_lines: int = 0
     left_out: int = 0
+    stands: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +161,17 @@ class DigestItem:
 
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
+    mended = bank.entries.filter(pk=step.digest or 0, stale=True).first()
     size = sum(fact.tokens for fact in sources.facts)
     target = _target_tokens(bank, step, size)
     if size <= target or step.passes:
         derived = DerivedDigest(CARRIED, sources.facts)
-    elif bank.entries.filter(pk=step.digest or 0).exclude(parent=None).exists():
-        derived = DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))  # no prompt shows its own lines
+    elif mended and mended.parent_id:  # no prompt shows its own lines
+        derived = _without_model(mended, sources, target)
     else:
         with session(bank, now) as opened:
-            derived = _derive(opened, bank, step, sources, target)
-        if not opened:
+            derived = _derive(opened, bank, step, sources, target) or _without_model(mended, sources, target)
+        if not opened and derived.method == EXTRACTIVE:
             derived = replace(derived, method=budget_cap.method())
     _commit(bank, step, sources, derived)
 
@@ -181,19 +185,28 @@ def _target_tokens(bank: Bank, step: Step, size: int) -> int:
 
 
 def _sources(bank: Bank, step: Step) -> DigestSources:
-    ids = set(step.children)
-    if step.digest:
-        ids |= set(bank.entries.filter(parent=step.digest).values_list("pk", flat=True))
+    older = bank.entries.filter(parent=step.digest) if step.digest else bank.entries.none()
+    ids = {*step.children, *older.values_list("pk", flat=True)}
     children = list(bank.entries.filter(pk__in=ids).in_order())
     return DigestSources(children, kept_facts(bank, children))
 
 
-def _derive(opened: ModelSession | None, bank: Bank, step: Step, sources: DigestSources, target: int) -> DerivedDigest:
-    if opened:
-        notes = _notes(bank, step, sources)
-        if lines := _ask_model(opened, bank, step, notes, target):
-            drafts = [_to_draft(line, notes) for line in lines]
-            return DerivedDigest(opened.method(), [], drafts, len(opened.dropped), len(opened.left_out))
+def _derive(
+    opened: ModelSession | None, bank: Bank, step: Step, sources: DigestSources, target: int
+) -> DerivedDigest | None:
+    """The digest as the model writes it; None without a model, or if it writes nothing."""
+    notes = _notes(bank, step, sources) if opened else []
+    lines = _ask_model(opened, bank, step, notes, target) if opened else []
+    drafts = [_to_draft(line, notes) for line in lines]
+    if not opened or not drafts:
+        return None
+    return DerivedDigest(opened.method(), [], drafts, len(opened.dropped), len(opened.left_out))
+
+
+def _without_model(mended: Entry | None, sources: DigestSources, target: int) -> DerivedDigest:
+    """What is left of a written digest that is being mended; for any other digest, the best facts."""
+    if mended and mended.has_notes:
+        return DerivedDigest(mended.method, stands=True)
     return DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))
 
 
@@ -214,8 +227,7 @@ def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[DigestItem]:
 def _best_facts(facts: Sequence[Fact], target: int) -> list[Fact]:
     """The facts of the highest weight within ``target`` tokens, in their order."""
     prefetch_related_objects(facts, "output_links")
-    block = pack([leaf_line(fact) for fact in facts], target, reserve=False)
-    chosen = {line.facts[0] for line in block.lines}
+    chosen = {line.facts[0] for line in pack([leaf_line(fact) for fact in facts], target, reserve=False).lines}
     return [fact for fact in facts if fact.pk in chosen]
 
 
@@ -228,9 +240,8 @@ def _ask_model(
     parts = transcript.chunks(shown, now.digest_input_tokens, encoding=now.encoding)
     words = max(MIN_DIGEST_WORDS, int(target / _tokens_per_word(notes)) // len(parts))
     newest = dates.format_date(max(note.said_on for note in notes))
-    key = step.granularity.rung.key(step.period_start)
-    named = step.granularity.label.lower()
-    period = f"time until {newest}" if step.granularity is Granularity.BACKGROUND else f"{named} {key}"
+    named = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
+    period = f"time until {newest}" if step.granularity is Granularity.BACKGROUND else named
     context = {"focus": bank.focus, "period": period}
     prompt = PromptSpec(PROMPTS.get(step.granularity, "digest"), words, context=context)
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
@@ -267,17 +278,20 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
         digest.method, digest.stale = derived.method, False
         digest.dropped_lines, digest.left_out = derived.dropped_lines, derived.left_out
         digest.save()
-        KeptFact.objects.replace(digest.pk, [fact.pk for fact in kept])
-        Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
-        masker = MaskedValue.objects.masker(bank)  # with secrets learned during the model call
-        write_facts(
-            digest,
-            [replace(draft, text=masker.mask(draft.text)) for draft in derived.written],
-            kept=[*kept, *digest.facts.all()],
-        )
+        if not derived.stands:
+            _write_lines(bank, digest, kept, derived.written)
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
         hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [digest.pk])
         Bank.objects.touch(bank.pk)
+
+
+def _write_lines(bank: Bank, digest: Entry, kept: list[Fact], written: list[DraftFact]) -> None:
+    """Replace the facts that a digest keeps, and its lines that nobody has settled."""
+    KeptFact.objects.replace(digest.pk, [fact.pk for fact in kept])
+    Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
+    masker = MaskedValue.objects.masker(bank)  # with secrets learned during the model call
+    drafts = [replace(draft, text=masker.mask(draft.text)) for draft in written]
+    write_facts(digest, drafts, kept=[*kept, *digest.facts.all()])
 
 
 def _require_unchanged(bank: Bank, step: Step, sources: DigestSources) -> None:

@@ -17,7 +17,15 @@ from memorybank import bank_scope, conf, hooks
 from memorybank.core import rollup_policy, transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
-from memorybank.exceptions import LLMError, LLMRejected, NotRemembered, OutdatedWork, describe, public_message
+from memorybank.exceptions import (
+    LLMError,
+    LLMRejected,
+    LLMUnavailable,
+    NotRemembered,
+    OutdatedWork,
+    describe,
+    public_message,
+)
 from memorybank.hooks import Change
 from memorybank.indexing import document_writer, remask
 from memorybank.language import work_cache
@@ -25,11 +33,13 @@ from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import BackingOff, session
 from memorybank.models import (
     BY_HAND,
+    CAPPED_METHOD,
     STAND_IN_METHOD,
     Bank,
     Chat,
     Entry,
     Fact,
+    FactSource,
     Granularity,
     MaskedValue,
     OptOut,
@@ -141,6 +151,8 @@ def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> T
         return TakenNotes()
     try:
         with session(chat.bank, now) as opened:
+            if not opened and budget_cap.method() == CAPPED_METHOD and batch.adds_to_notes(CAPPED_METHOD):
+                raise LLMUnavailable("The monthly cap is reached.")
             notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, detail=_has_room(chat.bank))
     except LLMError as error:
         gives_up = isinstance(error, LLMRejected) and chat.attempts + 1 >= conf.current().max_attempts
@@ -222,6 +234,8 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
         }
     else:
         replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
+    if batch.mends:
+        replaceable -= _standing(batch, notes, replaceable)
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
@@ -229,6 +243,20 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     if batch.mends and leaf.parent_id:
         cascade.mark_digests_stale(leaf)
     return leaf
+
+
+def _standing(batch: Batch, notes: TakenNotes, facts: set[int]) -> set[int]:
+    """The ids of those facts of a leaf being mended that must not go yet, because nothing replaces them.
+
+    Extracted sentences replace no notes. The notes that a digest's lines rest on become detail: they stand until the
+    digest is rewritten, or the leaf once more.
+    """
+    if batch.adds_to_notes(notes.method):
+        return set(Fact.objects.filter(pk__in=facts, detail=False).values_list("pk", flat=True))
+    lines = FactSource.objects.filter(source__in=facts, source__quarantine="", fact__entry__parent=None)
+    cited = set(lines.values_list("source", flat=True))
+    Fact.objects.filter(pk__in=cited).update(detail=True)
+    return cited
 
 
 def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
@@ -252,7 +280,8 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     if leaf.parent_id is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
-    leaf.method, leaf.provisional = notes.method, notes.provisional
+    if not batch.adds_to_notes(notes.method):
+        leaf.method, leaf.provisional = notes.method, notes.provisional
     leaf.stale = notes.failure is not None
     leaf.dropped_lines = notes.dropped_lines
     leaf.save()

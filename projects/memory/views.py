@@ -31,6 +31,7 @@ def now_page(page: MemoryPage) -> HttpResponse:
     rows = memory_rows.block_rows(page.bank, memory.block.lines, page.request.user)
     context = {
         "memory": memory,
+        "waiting_summaries": services.count_stale_entries(page.bank),
         "trial": trial,
         "meter": memory_rows.meter(memory.block, page.bank.max_tokens),
         "rows": rows,

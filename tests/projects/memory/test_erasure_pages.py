@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.models import Erasure, Fact, Output
+from memorybank.models import Entry, Erasure, Fact, Output
 from memorybank.services import PublicId
 from tests.support.cast import NOON
 from tests.support.word_search import places
@@ -48,6 +48,12 @@ class ForgettingTest(MemoryPageCase):
         self.assertTrue(Fact.objects.filter(text=FERRY).exists())
         self.assertContains(self.see(self.alice, "memory-activity"), self.url("memory-receipt", receipt.pk))
         self.assertNotContains(self.see(self.bob, "memory-activity"), "receipts/")
+
+    def test_the_memory_page_says_how_many_summaries_wait_to_be_rewritten(self) -> None:
+        self.assertNotContains(self.see(self.alice, "memory"), "lost a source")
+        Entry.objects.filter(facts=self.crane).update(stale=True)
+        page = self.see(self.alice, "memory")
+        self.assertContains(page, "1 summary lost a source. What is left of it stays until the model has rewritten it.")
 
     def test_what_was_erased_with_a_line_is_refused_when_it_is_sent_again(self) -> None:
         fields = {"chat_key": "keyed", "author": "bob", "question": "The zanzibar ropes cost 40 euros.", "key": "k1"}
