@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, OuterRef, Q, Subquery
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactSource, Output
-from memorybank.models.fact import FactQuerySet
+from memorybank.models.fact import FactQuerySet, FactState
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.notes import visible_sentences
 from memorybank.reading.recall.visibility import VisibleSentence
@@ -34,8 +34,18 @@ class Origin:
 
 def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
     """The facts of a bank that ``viewer`` may read, without lines of absorbed digests, which repeat other facts."""
-    facts = bank.facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
-    return facts.exclude(sources__entry__chat__private=True)
+    return _readable(bank.facts.all(), viewer)
+
+
+def lines_to_review(bank: str) -> Subquery:
+    """A subquery of the number of quarantined facts to review, for rows whose column ``bank`` is the bank's id."""
+    facts = _readable(Fact.objects.filter(bank=OuterRef(bank)), NOBODY).to_review().order_by()
+    return Subquery(facts.values("bank").annotate(n=Count("pk")).values("n"))
+
+
+def _readable(facts: FactQuerySet, viewer: str) -> FactQuerySet:
+    own = facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
+    return own.exclude(sources__entry__chat__private=True)
 
 
 def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) -> FactQuerySet:
@@ -48,16 +58,16 @@ def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) 
 
 
 @at_present
-def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[int]:
-    """Ids of the facts about the subject of a question that ``viewer`` may read, best first.
+def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[FactState]:
+    """The facts about the subject of a question that ``viewer`` may read, best first.
 
-    Replaced, hidden and quarantined facts are included, after all others.
+    Replaced, hidden and quarantined facts are included, after all others. ``bank`` must have been read just now.
     """
-    fact_ids = facts_about(bank, question, limit=MAX_FOUND_FACTS, now=now, viewer=viewer)
-    restating = FactSource.objects.filter(source__in=fact_ids).values("fact")
-    fact_ids += bank.facts.filter(tier__isnull=False, pk__in=restating).values_list("pk", flat=True)
-    valid = set(bank.facts.filter(pk__in=fact_ids).visible(viewer=viewer).values_list("pk", flat=True))
-    return sorted(fact_ids, key=lambda pk: pk not in valid)
+    facts = facts_about(bank, question, limit=MAX_FOUND_FACTS, now=now, viewer=viewer)
+    if facts:
+        restating = FactSource.objects.filter(source__in=[fact.pk for fact in facts]).values("fact")
+        facts += bank.facts.filter(tier__isnull=False, pk__in=restating).states(viewer=viewer)
+    return sorted(facts, key=lambda fact: not fact.is_visible)
 
 
 def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:

@@ -70,7 +70,7 @@ from memorybank.new_output import (
 from memorybank.prepared import PreparedQuery, insert
 from memorybank.prompts import text as prompt_text
 from memorybank.quoted_words import keep_quoted
-from memorybank.reading.browsing import Origin, browse, find, origins, resting_beside, sentences
+from memorybank.reading.browsing import Origin, browse, find, lines_to_review, origins, resting_beside, sentences
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.personal import ANYBODY, Asker, in_own_words, personal_facts
@@ -99,6 +99,7 @@ from memorybank.services.banks import (
     delete_banks,
     last_activity,
     lock_bank,
+    memory_cost,
     update_trusted_authors,
 )
 from memorybank.services.block_history import (
@@ -138,7 +139,7 @@ if TYPE_CHECKING:
     from memorybank.erasure.replay import receipts, replay
     from memorybank.erasure.requests import restore_asked
     from memorybank.indexing.document_writer import reindex
-    from memorybank.model_calls.budget_cap import spent, spent_since
+    from memorybank.model_calls.budget_cap import month_of, spent, spent_since
     from memorybank.model_calls.session import outage
     from memorybank.monitoring.statistics import expire_statistics
     from memorybank.safety.quarantine import telling_words
@@ -175,7 +176,7 @@ _LATE = {
         "memorybank.writing.recording": "add_messages record_many reopen_output retry_output",
         "memorybank.writing.revisions": "complete record",
         "memorybank.writing.versions": "bring_back link_versions set_aside show_version versions_of",
-        "memorybank.model_calls.budget_cap": "spent spent_since",
+        "memorybank.model_calls.budget_cap": "month_of spent spent_since",
         "memorybank.model_calls.session": "outage",
     }.items()
     for name in names.split()

@@ -1,12 +1,14 @@
 """Create, delete, list and lock the rows of banks, for the projects of the outer application."""
 
 from collections.abc import Collection
+from datetime import datetime
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Max, OuterRef, QuerySet, Subquery, Sum
 
 from memorybank import bank_scope
-from memorybank.models import Bank, Chat, StoredBlock
+from memorybank.models import Bank, Chat, LLMCall, StoredBlock
 from memorybank.models.bank import LONG_DUE
+from memorybank.models.ledger import OF_CHATS
 
 
 def all_banks() -> QuerySet[Bank]:
@@ -51,6 +53,12 @@ def chat_count(bank: str) -> Subquery:
 def last_activity(bank: str) -> Subquery:
     """A subquery of the newest turn's time in non-private chats, for rows whose column ``bank`` is the bank's id."""
     return Subquery(_public_chats(bank).order_by().values("bank").annotate(at=Max("last_output_at")).values("at"))
+
+
+def memory_cost(bank: str, since: datetime) -> Subquery:
+    """A subquery of what memory cost since ``since``, for rows whose column ``bank`` is the bank's id."""
+    calls = LLMCall.objects.filter(bank=OuterRef(bank), at__gte=since).exclude(purpose__in=OF_CHATS)
+    return Subquery(calls.order_by().values("bank").annotate(sum=Sum("cost")).values("sum"))
 
 
 def _public_chats(bank: str) -> QuerySet[Chat]:

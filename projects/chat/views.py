@@ -53,6 +53,8 @@ def home(request: MemberRequest) -> HttpResponse:
                 memory_tokens=services.block_tokens("bank"),
                 chat_count=services.chat_count("bank"),
                 last_activity=services.last_activity("bank"),
+                to_review=services.lines_to_review("bank"),
+                cost=services.memory_cost("bank", services.month_of(timezone.now())),
             ),
             "writable": permissions.tenants_to_write_in(request.user),
             "managed": permissions.tenants_for(request.user),

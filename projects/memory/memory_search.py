@@ -45,16 +45,23 @@ def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundM
         return FoundMemory([])
     active = projects.annotate(at=services.last_activity("bank")).order_by(F("at").desc(nulls_last=True), "pk")
     searched = list(active[: MAX_PROJECTS + 1])
-    lines = [line for project in searched[:MAX_PROJECTS] for line in _lines(user, project, words)]
+    persons = people.persons_of(user)
+    lines = [
+        line
+        for project in searched[:MAX_PROJECTS]
+        for line in _lines(project, persons.get(project.tenant_id, ""), words)
+    ]
     return FoundMemory(lines, MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
 
 
-def _lines(user: User, project: Project, words: str) -> Iterator[FoundLine]:
+def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
     """The best lines in a project, valid ones before those that say what replaced them."""
-    person = people.person_of(project, user)
-    rank = {pk: place for place, pk in enumerate(services.find(project.bank, words, viewer=person))}
+    found = services.find(project.bank, words, viewer=person)
+    if not found:
+        return
+    rank = {fact.pk: place for place, fact in enumerate(found)}
+    valid = {fact.pk for fact in found if fact.is_visible}
     facts = services.browse(project.bank, viewer=person).filter(pk__in=list(rank), hidden=False, quarantine="")
-    valid = set(facts.visible(viewer=person).values_list("pk", flat=True))
     # A fact that a private one replaced has no badge that says so: it is left out.
     shown = [fact for fact in facts.with_places() if fact.pk in valid or memory_rows.replaced_by(fact)]
     for fact in sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES]:

@@ -26,6 +26,12 @@ def person_of(project: Project, user: User) -> str:
     return members_of(project).filter(user=user).values_list("person", flat=True).first() or NOBODY
 
 
+def persons_of(user: User) -> dict[int, str]:
+    """The person keys of a user by tenant id, for projects that the user may open."""
+    members = Membership.objects.filter(user=user, user__is_active=True)
+    return dict(members.values_list("tenant", "person"))
+
+
 def trusted_authors(bank_id: int) -> set[str]:
     """The user names of the active owners and admins of a bank's tenant."""
     members = Membership.objects.filter(tenant__projects__bank=bank_id, user__is_active=True)

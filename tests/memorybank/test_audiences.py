@@ -55,7 +55,7 @@ def seen_by(bank: Bank, viewer: str, word: str) -> set[str]:
         "history": list(BlockLineVersion.objects.filter(bank=bank).values_list("text", flat=True)),
         "facts": list(services.browse(bank, viewer=viewer).values_list("text", flat=True)),
         "recall": [hit.text for hit in services.recall(bank, word, viewer=viewer, now=MONDAY + DAY)],
-        "search": [Fact.objects.get(pk=pk).text for pk in services.find(bank, word, viewer=viewer, now=MONDAY + DAY)],
+        "search": [fact.text for fact in services.find(bank, word, viewer=viewer, now=MONDAY + DAY)],
         "export": list(services.export(bank, actor="owner", viewer=viewer, now=MONDAY + DAY)),
         "entries": [list(entry.facts.values_list("text")) for entry in services.entries_of(bank, viewer=viewer)],
     }

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import NOBODY, Bank, Entry, Fact, FactState, SearchDocument
-from memorybank.reading.recall.index_cache import IndexCache
+from memorybank.models import NOBODY, Bank, Entry, Fact, FactOutput, FactState, SearchDocument
+from memorybank.reading.recall.index_cache import IndexCache, MemoryState, kept
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
 from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
@@ -79,17 +79,20 @@ def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
     return [hit for hit in hits if (hit.pk in wanted if hit.kind == "fact" else "output" in kinds)]
 
 
-def facts_about(bank: Bank, question: str, *, limit: int, now: datetime, viewer: str = NOBODY) -> list[int]:
-    """Ids of leaf facts about a question's subject that ``viewer`` may read, best first, hidden ones included."""
-    result = search(IndexCache(bank, viewer), parse_question(bank, question, now), without=None, limit=limit)
+def facts_about(bank: Bank, question: str, *, limit: int, now: datetime, viewer: str = NOBODY) -> list[FactState]:
+    """The leaf facts about a question's subject that ``viewer`` may read, best first, hidden ones included."""
+    state = MemoryState(bank.version, bank.epoch, bank.index_version)
+    result = search(kept.find(bank, viewer, state), parse_question(bank, question, now), without=None, limit=limit)
     scores = dict(result.ranked)
-    turns = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
-    values: dict[int, float] = {}
-    for fact in _facts_of_turns(list(turns.values_list("chat_id", "sequence")), viewer):
+    if not scores:
+        return []
+    citing = FactOutput.objects.filter(output__in=list(scores), output__chat__bank=bank).values("fact")
+    values: dict[FactState, float] = {}
+    for fact in bank.facts.filter(pk__in=citing).visible_to(viewer).states(viewer=viewer):
         share = _question_share(f"{fact.text} {fact.original_text} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
-            values[fact.pk] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
-    return sorted(values, key=lambda pk: (-values[pk], -pk))[:limit]
+            values[fact] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
+    return sorted(values, key=lambda fact: (-values[fact], -fact.pk))[:limit]
 
 
 def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[FactState]:

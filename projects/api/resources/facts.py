@@ -190,10 +190,8 @@ def facts(
     if turns := services.TurnFilter(author=author, chat=chat, metadata=labels(metadata)):
         rows = turns.facts(bank, rows)
     if about.strip():
-        rank = {
-            pk: position
-            for position, pk in enumerate(services.find(bank_of(request), about, viewer=asker_of(request).person))
-        }
+        found = services.find(bank_of(request), about, viewer=asker_of(request).person)
+        rank = {fact.pk: position for position, fact in enumerate(found)}
         ranked = sorted(rows.filter(pk__in=list(rank)), key=lambda fact: rank[fact.pk])
         return Page(items=_facts_out(request, ranked), next=None)
     page, after = page_of(rows, cursor, limit)

@@ -19,7 +19,7 @@ from tests.support.cast import NOON, Cast, without_models
 OLD, NEW = "The zanzibar crane of the Bremen yard is orange.", "The zanzibar crane is blue."
 SURGEON = "The surgeon of the zanzibar ward starts on 1 June."
 #: Queries of the page apart from the search in memory, and those in each project.
-PAGE_QUERIES, PROJECT_QUERIES = 14, 13
+PAGE_QUERIES, PROJECT_QUERIES = 15, 8
 
 
 @without_models
