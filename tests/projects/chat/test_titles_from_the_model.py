@@ -33,6 +33,12 @@ def model() -> Iterator[OpenAIServer]:
 
 def ask(made: Site, model: OpenAIServer, question: str, **env: str) -> None:
     """Serve the site, and ask in a new chat."""
+    bob, chat = served(made, model, **env)
+    assert "Paywright" in bob.post(chat, bob.get(chat), message=question)
+
+
+def served(made: Site, model: OpenAIServer, **env: str) -> tuple[Browser, str]:
+    """Serve the site; return a browser in which Bob is logged in, and the path of his new chat."""
     set_up = made.call("shell", "--verbosity", "0", "-c", PEOPLE)
     assert set_up.code == 0, set_up.err
     bob = Browser(f"http://127.0.0.1:{free_port()}")
@@ -40,8 +46,7 @@ def ask(made: Site, model: OpenAIServer, question: str, **env: str) -> None:
     made.start("manage.py", "serve", "--address", address, LLM_BASE_URL=model.base_url, **env)
     wait_until(bob.is_up, "up", made)
     bob.post("/login/", bob.get("/login/"), username="bob", password="a pass phrase")
-    chat = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
-    assert "Paywright" in bob.post(chat, bob.get(chat), message=question)
+    return bob, f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
 
 
 def test_a_worker_has_it_written_after_the_first_answer(tmp_path: Path, model: OpenAIServer) -> None:
