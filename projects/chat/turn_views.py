@@ -1,18 +1,21 @@
 """Actions on one turn: ask again, edit, regenerate, continue, rate, show another version, remember, forget."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from django.contrib import messages
 from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Chat, Job, Output
+from memorybank.services import Chat, Job, Output, PublicId
 from projects.memory.erasure_views import receipt_parts
 from projects.models import Project
+from projects.web import undo
 from projects.web.requests import MemberRequest
 
 from . import negotiation, page_context, revisions, service
@@ -104,10 +107,18 @@ def rate(request: MemberRequest, project: Project, chat: Chat, turn: int) -> Htt
 
 @negotiation.chat_view("POST")
 def show_version(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Show this version of a turn, with the turns that followed it, instead of the version shown now."""
+    """Show this version of a turn, with the turns that followed it, instead of the version shown now.
+
+    Memory follows the page. If it is on, a notice says so, and Undo shows the version that was shown before.
+    """
     try:
         own = services.turns_of(chat).filter(author=request.user.get_username())
         services.show_version(project.bank, get_object_or_404(own, pk=turn).pk)
+        with suppress(ValueError):
+            before = PublicId().to_python(request.POST.get("shown", ""))
+            if project.bank.enabled and chat.is_remembered:
+                address = reverse("show-version", args=[project.tenant.slug, project.slug, chat.key, before])
+                undo.notice(request, _("Memory uses this version from now on."), address=address, fields=[])
     except InvalidInput as error:
         messages.error(request, str(error))
     return redirect(turn_address(project, chat, turn))
@@ -127,8 +138,8 @@ def remember_now(request: MemberRequest, project: Project, chat: Chat, turn: int
     """Have the worker summarise the chat's waiting turns, including this one, even if the chat is not idle yet."""
     _own_turn(request, chat, turn)
     try:
-        if chat.private:
-            raise InvalidInput(_("This chat is private, so it does not become memory."))
+        if not chat.is_remembered:
+            raise InvalidInput(_("This chat is remembered for nobody."))
         services.request_job(project.bank, Job.Kind.SUMMARISE, chats=[chat.pk], actor=request.user.get_username())
         messages.success(request, _("Done: this chat will be added to memory within a minute."))
     except InvalidInput as error:

@@ -26,7 +26,8 @@ class UsedLine:
 
     ``why`` is the address of its sources page, ``own_turns`` those of its turns in the reader's own chats. ``own`` is
     the fact's id if it is based on the reader's words alone, so that they may correct it. ``place`` is its index among
-    all lines that the answer was given, ``number`` its citation number in the answer (0: not cited).
+    all lines that the answer was given, ``number`` its citation number in the answer (0: not cited). Without
+    ``has_source`` the messages it came from are deleted.
     """
 
     place: int
@@ -35,6 +36,7 @@ class UsedLine:
     own: int | None = None
     own_turns: list[str] = field(default_factory=list)
     number: int = 0
+    has_source: bool = True
 
 
 @require_GET
@@ -95,7 +97,8 @@ def _fact_lines(
             why = reverse("memory-why", args=address) if may_explain else ""
             turns = dict.fromkeys(origin.output for fact in remaining for origin in origins[fact.pk])
             own_fact = next((fact.pk for fact in remaining if fact.pk in own_words), None)
-            lines.append(UsedLine(place, remaining[0], why, own_fact, [pages[pk] for pk in turns if pk in pages]))
+            own_turns = [pages[pk] for pk in turns if pk in pages]
+            lines.append(UsedLine(place, remaining[0], why, own_fact, own_turns, has_source=bool(turns)))
     return lines
 
 

@@ -83,7 +83,7 @@ class OwnChatsTest(Cast):
         self.client.force_login(self.bob)
         page = self.client.post(reverse("new-chat", args=["acme", "apollo"]), {"private": "on"}, follow=True)
         chat = page.context["chat"]
-        self.assertContains(page, "this chat is private")
+        self.assertContains(page, "This chat is private: it is remembered for you")
         self.say(self.bob, chat, "The quokka contract was signed on 3 March 2026.")
         services.run(bank=self.apollo.bank, now=timezone.now() + timedelta(hours=1))
         for user, knows in ((self.bob, True), (self.alice, False)):

@@ -13,9 +13,11 @@ from django.urls import reverse
 from memorybank import llm, services
 from memorybank.exceptions import LLMUnavailable
 from memorybank.models import AnswerRating, Chat, Erasure, Job, Output
+from memorybank.services import PublicId
 from projects.chat import revisions, service
 from projects.models import AnswerContext, Conversation, Draft, Membership, TenantEvent
 from projects.templatetags.turn_tags import with_sources
+from projects.tenancy import people
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.word_search import places
 
@@ -91,6 +93,18 @@ class ReplacingTest(TurnCase):
         self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?"])
         services.run(bank=self.apollo.bank, now=NOON + timedelta(days=1))
         self.assertTrue(self.remembered())
+
+    def test_another_version_is_undone_with_one_click_because_memory_follows_the_page(self) -> None:
+        scripted().enqueue("Red it is.")
+        self.post("edit-turn", self.second, message="The crane will be red.")
+        newest = self.chat.outputs.latest("pk")
+        page = self.post("show-version", self.second, shown=PublicId().to_url(newest.pk))
+        self.assertContains(page, "Memory uses this version from now on.")
+        [undo] = re.findall(r'<form method="post" action="([^"]+)" class="undo">', page.content.decode())
+        page = self.client.post(undo, follow=True)
+        self.assertContains(page, "Version 2 of 2")
+        self.assertNotContains(page, "Memory uses this version from now on.")
+        self.assertEqual(self.questions(), ["Good morning.", "The crane will be red."])
 
     def test_forgetting_a_turn_forgets_its_versions_too(self) -> None:
         scripted().enqueue("Red it is.")
@@ -186,7 +200,17 @@ class WithoutModelTest(TurnCase):
         self.assertIn("zanzibar", services.prompt_memory(self.apollo.bank).block.text)
         self.assertNotContains(self.client.get(self.chat_url(self.chat)), "Remember now")
         services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=(), actor="bob")
-        self.assertContains(self.post("remember-now", turn), "This chat is private")
+        self.assertContains(self.post("remember-now", turn), "This chat is remembered for nobody.")
+
+    def test_a_private_chat_is_remembered_at_once_for_its_readers(self) -> None:
+        bob = people.person_of(self.apollo, self.bob)
+        services.set_audience(self.apollo.bank, chat_key=self.chat.key, readers=[bob], actor="bob")
+        turn = self.tell(CRANE)
+        self.assertContains(self.client.get(self.chat_url(self.chat)), "Remember now")
+        self.assertContains(self.post("remember-now", turn), "Done: this chat will be added to memory")
+        services.run(bank=self.apollo.bank)
+        self.assertTrue(services.browse(self.apollo.bank, viewer=bob).filter(text__contains="zanzibar").exists())
+        self.assertFalse(services.browse(self.apollo.bank).filter(text__contains="zanzibar").exists())
 
     def test_a_turn_is_forgotten_after_a_look(self) -> None:
         self.tell("Good morning.")
@@ -352,6 +376,8 @@ class MemoryUsedTest(TurnCase):
         told = {used.line.text: used for used in page.context["block_lines"]}
         self.assertIn("/chats/ferry/?before=", told[ferry.question].own_turns[0])
         self.assertEqual([told[CRANE].own_turns, told[CRANE].why], [[], ""])
+        self.assertContains(page, "From a chat that you cannot open.")
+        self.assertNotContains(page, "The messages it came from have been deleted.")
         self.chat = self.begin_chat(self.alice, self.apollo)
         self.turn = self.answered(self.alice, self.chat)
         why = {line.why for line in self.used().context["block_lines"]}
