@@ -11,6 +11,7 @@ from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.projects.chat.test_lost_answers import free_port, serve
 from tests.support import long_chats
 from tests.support.own_site import Site, site
+from tests.support.requirements import only_in_ci
 from tests.system.test_background_compaction import Held
 
 __all__ = ["chromium"]  # a fixture, found by its name
@@ -119,6 +120,7 @@ def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser
     page.context.close()
 
 
+@only_in_ci
 def test_an_edit_that_is_not_sent_outlives_a_reload_and_says_when_it_is_too_long(
     chromium: Browser, served: Served
 ) -> None:
@@ -146,6 +148,7 @@ def test_an_edit_that_is_not_sent_outlives_a_reload_and_says_when_it_is_too_long
     page.context.close()
 
 
+@only_in_ci
 def test_without_scripts_a_message_outlives_the_session(chromium: Browser, served: Served) -> None:
     with chromium.new_context(base_url=served.base, java_script_enabled=False) as context:
         page = log_in(context, "bob")
@@ -163,6 +166,7 @@ def test_without_scripts_a_message_outlives_the_session(chromium: Browser, serve
         expect(page.locator("#turns .mine .text").last).to_contain_text("paint?")
 
 
+@only_in_ci
 def test_another_answer_takes_the_place_of_the_one_before(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, ROPES)
     before, answer = questions(page), page.locator("#turns .theirs").last.inner_text()
@@ -203,6 +207,7 @@ def test_an_answer_is_copied_as_it_was_written_and_that_is_said(chromium: Browse
     page.context.close()
 
 
+@only_in_ci
 def test_help_shows_keys_and_commands_and_is_no_message(chromium: Browser, served: Served) -> None:
     for script in (True, False):
         page = opened(chromium, served, ROPES, script=script)
@@ -218,6 +223,7 @@ def test_help_shows_keys_and_commands_and_is_no_message(chromium: Browser, serve
         page.context.close()
 
 
+@only_in_ci
 def test_the_box_grows_from_one_line_to_ten(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, ROPES)
     box, heights = page.get_by_role("textbox", name="Message"), []
@@ -231,6 +237,7 @@ def test_the_box_grows_from_one_line_to_ten(chromium: Browser, served: Served) -
     page.context.close()
 
 
+@only_in_ci
 def test_the_number_of_a_source_leads_to_its_line_by_keyboard_and_without_a_script(
     chromium: Browser, served: Served
 ) -> None:
@@ -299,6 +306,7 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.context.close()
 
 
+@only_in_ci
 def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_script(
     chromium: Browser, served: Served
 ) -> None:
@@ -338,6 +346,7 @@ def up_of(page: Page) -> Locator:
     return page.get_by_role("button", name="Helpful", exact=True).first
 
 
+@only_in_ci
 def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chromium: Browser, served: Served) -> None:
     with chromium.new_context(base_url=served.base) as context:
         page = log_in(context, "bob")
@@ -376,6 +385,7 @@ def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chrom
         assert page.evaluate("Object.keys(localStorage)") == []
 
 
+@only_in_ci
 @pytest.mark.parametrize("look", LOOKS)
 def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: Served, look: str) -> None:
     page = opened(chromium, served, HEBREW, look)
@@ -389,6 +399,7 @@ def test_it_hinders_nobody_from_right_to_left_either(chromium: Browser, served: 
     page.context.close()
 
 
+@only_in_ci
 def test_a_long_chat_is_compacted_while_the_page_says_how_far_it_is(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, LONG_CHAT_PATH)
     box, model = page.get_by_role("textbox", name="Message"), served.model

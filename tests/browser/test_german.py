@@ -9,11 +9,11 @@ from tests.browser.test_memory_and_layout import PROJECT, chromium, demo_site
 from tests.site.test_translations import english_in
 from tests.support.commands import ELEMENT_TIMEOUT_SECONDS
 from tests.support.own_site import Site
-from tests.support.requirements import in_ci
+from tests.support.requirements import only_in_ci
 
 __all__ = ["chromium"]  # a fixture, found by its name
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 VISITED_PATHS = ("/", PROJECT, f"{PROJECT}chats/bm-001/", f"{PROJECT}memory/", f"{PROJECT}memory/timeline", "/admin/")
 
 
@@ -41,7 +41,7 @@ def visited(context: BrowserContext) -> Iterator[tuple[str, str]]:
         yield path, page.content()
 
 
-@pytest.mark.parametrize("script", [True, pytest.param(False, marks=in_ci)], ids=["with scripts", "without"])
+@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
 def test_who_switches_to_german_is_told_everything_in_german(
     demo: Site,
     chromium: Browser,

@@ -7,11 +7,11 @@ from tests.browser.test_memory_and_layout import PROJECT, chromium, demo, hindra
 from tests.projects.importing.test_exports import FOLDER, fixture, zipped
 from tests.support.commands import ELEMENT_TIMEOUT_SECONDS
 from tests.support.own_site import Site, wait_until
-from tests.support.requirements import in_ci
+from tests.support.requirements import only_in_ci
 
 __all__ = ["chromium", "demo"]  # fixtures, found by their names
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 
 def choose(page: Page, name: str, content: bytes) -> None:
@@ -22,7 +22,7 @@ def choose(page: Page, name: str, content: bytes) -> None:
     expect(page.get_by_role("heading", name=name)).to_be_visible()
 
 
-@pytest.mark.parametrize("script", [True, pytest.param(False, marks=in_ci)], ids=["with scripts", "without"])
+@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
 def test_an_export_is_imported_while_the_page_says_how_far_it_is(demo: Site, chromium: Browser, script: bool) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", java_script_enabled=script)
     if script:

@@ -16,7 +16,7 @@ from tests.projects.chat.test_lost_answers import free_port
 from tests.support import prepared
 from tests.support.commands import ELEMENT_TIMEOUT_SECONDS
 from tests.support.own_site import Site, site, wait_until
-from tests.support.requirements import IS_CI, needs_chromium
+from tests.support.requirements import IS_CI, needs_chromium, only_in_ci
 
 pytestmark = pytest.mark.own_servers
 
@@ -177,6 +177,7 @@ def follow_link(page: Page, link: Locator) -> None:
             link.click()
 
 
+@only_in_ci
 def test_what_the_block_said_then_is_there_though_the_sample_is_of_the_past(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya")
     page.goto(f"{PROJECT}memory/timeline/then")
@@ -197,6 +198,7 @@ ENDS = """element => [-1, 0].map(at => {
 })"""
 
 
+@only_in_ci
 def test_what_is_written_from_right_to_left_is_shown_so(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya")
     page.goto(f"{PROJECT}chats/bm-001/")

@@ -109,6 +109,7 @@ def test_an_answer_grows_in_every_tab_and_a_reload_neither_loses_nor_repeats(pag
     assert model.calls == calls + 1
 
 
+@only_in_ci
 def test_what_came_before_it_was_stopped_is_the_answer(page: Page, model: Dictated, own_site: Site) -> None:
     ask(page)
     model.say(4)
@@ -120,6 +121,7 @@ def test_what_came_before_it_was_stopped_is_the_answer(page: Page, model: Dictat
     assert own_site.ask("SELECT count(*) FROM projects_draft") == [(0,)]
 
 
+@only_in_ci
 def test_send_is_stop_while_an_answer_comes_and_a_second_tab_follows(page: Page, model: Dictated) -> None:
     other = page.context.new_page()
     other.goto(page.url)
@@ -146,6 +148,7 @@ def test_send_is_stop_while_an_answer_comes_and_a_second_tab_follows(page: Page,
     expect(state).to_have_text(re.compile("^Private: "))
 
 
+@only_in_ci
 def test_what_is_stopped_before_it_begins_may_be_asked_again(page: Page, model: Dictated) -> None:
     ask(page)
     page.get_by_role("button", name="Stop").click()
@@ -192,6 +195,7 @@ def edit(page: Page, message: str) -> None:
     page.locator("form.editing").get_by_role("button", name="Send").click()
 
 
+@only_in_ci
 def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_followed(
     page: Page, model: Dictated, own_site: Site
 ) -> None:
@@ -224,6 +228,7 @@ def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_follo
     assert hindrances(page) == []
 
 
+@only_in_ci
 def test_nothing_gives_way_to_an_answer_that_fails_or_does_not_begin(
     page: Page, model: Dictated, own_site: Site
 ) -> None:

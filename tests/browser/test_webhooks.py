@@ -9,14 +9,14 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.test_memory_and_layout import LOOKS, PROJECT, chromium, demo, hindrances, logged_in
 from tests.projects.webhooks.test_webhooks import Receiver, receiver
 from tests.support.own_site import Site, wait_until
-from tests.support.requirements import in_ci
+from tests.support.requirements import only_in_ci
 
 __all__ = ["chromium", "demo"]  # fixtures, found by their names
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 
-@pytest.mark.parametrize("script", [True, pytest.param(False, marks=in_ci)], ids=["with scripts", "without"])
+@pytest.mark.parametrize("script", [True, False], ids=["with scripts", "without"])
 def test_a_webhook_is_added_tested_paused_resumed_and_deleted(demo: Site, chromium: Browser, script: bool) -> None:
     look = {**LOOKS["phone, dark"], "java_script_enabled": script}
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **look)

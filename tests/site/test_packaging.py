@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.support.commands import ROOT
-from tests.support.requirements import in_ci
+from tests.support.requirements import only_in_ci
 
 PACKAGES = ("memorybank", "projects")
 PAGE = (ROOT / "docs/embedding.md").read_text(encoding="utf-8")
@@ -138,6 +138,7 @@ def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
     assert names == {name for name in ours if not name.startswith("projects/templates/memorybank/")}
 
 
+@only_in_ci
 def test_the_client_is_a_wheel_of_its_own_with_its_types(tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "installed"
     shutil.copytree(
@@ -154,7 +155,8 @@ def test_the_client_is_a_wheel_of_its_own_with_its_types(tmp_path: Path) -> None
     assert metadata.Distribution.at(next(target.glob("*.dist-info"))).metadata["Name"] == "memory-bank-client"
 
 
-@pytest.mark.parametrize("kind", ["wheel", *(pytest.param(kind, marks=in_ci) for kind in ("sdist", "editable"))])
+@only_in_ci
+@pytest.mark.parametrize("kind", ["wheel", "sdist", "editable"])
 def test_another_site_finds_every_template(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     if kind == "wheel":
         site: Path = request.getfixturevalue("installed")

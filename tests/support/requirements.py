@@ -23,9 +23,10 @@ LOCAL = {
 IS_CI = os.environ.get("CI") == "true"
 #: Marks additional cases of a test that run only in CI: ``pytest.param(…, marks=in_ci)``.
 in_ci = pytest.mark.skipif(not IS_CI, reason="further cases of the same test, which CI runs")
-#: Marks whole tests that run only in CI: of deployments, of many processes and of long histories.
+#: Marks whole tests that run only in CI: of deployments, of many processes, of long histories, and most in the browser.
 only_in_ci = pytest.mark.skipif(
-    not IS_CI, reason="!! ONLY IN CI: tests of deployments, many processes and long histories; CI=true runs them, too."
+    not IS_CI,
+    reason="!! ONLY IN CI: deployments, many processes, long histories, most in a browser; CI=true runs them.",
 )
 CONNECT_TIMEOUT_SECONDS = 120  # seconds, for slow servers; a closed port is noticed at once
 

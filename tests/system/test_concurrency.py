@@ -99,6 +99,7 @@ def leaves(own_site: Site) -> list[tuple[str, int]]:
     return own_site.ask(query)
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_three_runs_at_once_and_one_killed_in_mid_call(own_site: Site) -> None:
     assert own_site.call("import_chats", "-", "--enable", stdin=lines()).code == 0

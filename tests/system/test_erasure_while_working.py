@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, site, wait_until
-from tests.support.requirements import in_ci, needs_postgres
+from tests.support.requirements import in_ci, needs_postgres, only_in_ci
 
 CANARIES = ("quokkaberry", "7731904", "zelda.quokka@example.org")
 SECRET = f"The {CANARIES[0]} contract was signed for {CANARIES[1]} euro; ask {CANARIES[2]} about the annexes."
@@ -62,6 +62,7 @@ def everything(own_site: Site) -> str:
     return "\n".join([*rows, *files, result.out, own_site.call("export_memory", "acme/apollo").out, own_site.output()])
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_a_worker_that_reads_what_is_erased_meanwhile_brings_nothing_back(own_site: Site) -> None:
     assert own_site.call("import_chats", "-", "--enable", stdin=turns()).code == 0

@@ -104,6 +104,7 @@ def stale(own_site: Site) -> int:
     return int(own_site.ask(query)[0][0])
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_one_sweep_is_enough_for_any_number_of_chats_and_the_block_is_current_without_another(own_site: Site) -> None:
     seed(own_site, 20, 1)

@@ -17,8 +17,9 @@ import pytest
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import Site, kill, site, wait_until
+from tests.support.requirements import only_in_ci
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 QUESTION = "The launch is on 17 May 2026 in Lisbon. Who books the hotel?"
 #: A project with memory, one member who has a password, and her chat; its address is printed.
