@@ -207,7 +207,7 @@ TABLES = [
         section="fact",
         exported=_same(
             "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine "
-            "normative released_by"
+            "normative reported released_by"
         ),
     ),
     StoredTable(

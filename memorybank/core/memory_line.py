@@ -46,6 +46,8 @@ class MemoryLine(NamedTuple):
     sources: tuple[Source, ...] = ()
     #: Its section of the block.
     section: str = ""
+    #: Whether it is told in its speaker's name and in quotes.
+    is_report: bool = False
 
     # Only for choosing: the prior weight, 0 to 1; the outputs that a leaf's fact cites; whether it is a quoted sentence
     # and not a model's line; whether it replaced older facts.
@@ -58,6 +60,8 @@ class MemoryLine(NamedTuple):
     edited_by: str = ""
     #: Whether it says how to behave or answer.
     normative: bool = False
+    #: How its message is told (see ``Reported``).
+    reported: int = 0
 
     # Only of a recalled line: the sentence's place in its turn, and in words why it was recalled.
     place: int = 0
@@ -142,7 +146,7 @@ class MemoryLine(NamedTuple):
         return cls(**values)
 
 
-_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by", "normative")
+_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by", "normative", "reported")
 _NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in _CHOOSING}
 #: Conversions of the fields whose types JSON lacks.
 _WRITERS: dict[str, Callable[[Any], Any]] = {

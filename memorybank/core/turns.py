@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
 
+from memorybank.safety.reasons import Reported
+
 #: The model's name as a speaker. No account is shown under this name.
 ASSISTANT_SPEAKER = "assistant"
 #: The prefix of the speaker of a line in a model's own words; the names of the people it summarises follow.
@@ -48,7 +50,7 @@ class DraftFact:
 
     ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest). ``weight`` is its prior weight, 0…1,
     comparable across chats and between an LLM's facts and extracted ones. ``detail`` marks facts extracted beside an
-    LLM's. ``quarantine`` is why it must not be shown ("" if it may).
+    LLM's. ``quarantine`` is why it must not be shown ("" if it may). ``reported``: it is told in its speaker's name.
     """
 
     kind: str
@@ -59,3 +61,4 @@ class DraftFact:
     weight: float = 0.5
     detail: bool = False
     quarantine: str = ""
+    reported: Reported = Reported.NO

@@ -35,7 +35,6 @@ from memorybank.models import (
     SearchDocument,
 )
 from memorybank.models.chat import sequences_by_chat
-from memorybank.safety.quoting import without_report
 from memorybank.safety.redaction import Masker
 
 #: Facts deleted in one query, because databases limit the number of query parameters.
@@ -247,7 +246,7 @@ def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed
         return (fact.detail or leaf.method.startswith(EXTRACTIVE)) and not fact.text.startswith("(")
     if fact.edited_by and removed.isdisjoint(fact.citations):  # a person's own words
         return True
-    return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(without_report(fact.text)))
+    return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(fact.text))
 
 
 def _prune_digests(digests: Iterable[Entry], removed: Iterable[str], counts: Counter[str]) -> set[int]:
@@ -292,7 +291,7 @@ def _is_line_supported(line: Fact, removed: set[str]) -> bool:
     if len(remaining) < len(line.source_links.all()):
         return False
     known = {word for fact in remaining for word in _words_of(fact)}
-    return bool(line.edited_by) or known.issuperset(removed.intersection(terms(without_report(line.text))))
+    return bool(line.edited_by) or known.issuperset(removed.intersection(terms(line.text)))
 
 
 def _words_in(facts: Iterable[int]) -> set[str]:

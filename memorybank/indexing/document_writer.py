@@ -160,7 +160,7 @@ def _rows(
             sequence=sequences[document.id],
             words=index_text(chat.bank_id, chat.pk, document.content, (*document.dates, *document.speakers), audience),
             length=len(document.content),
-            lines=[[line.speaker, line.text, line.worth] for line in document.lines],
+            lines=[[line.speaker, line.text, line.worth, line.reported] for line in document.lines],
             said_at=document.said_at,
             previous=document.previous,
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
 from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.turns import OWN_PREFERENCE
-from memorybank.safety.reasons import NORMATIVE
+from memorybank.safety.reasons import NORMATIVE, Reported
 
 from .audience import NOBODY, ByAudience, PerRow
 from .bank import Bank
@@ -32,9 +32,13 @@ def _stands(viewer: str) -> Q:
     return Q(superseded_by=None) | ~Q(PerRow(replacing.visible_to(viewer)))
 
 
+#: The fields of a rule that waits for an owner: until one refuses it, it is told as its author's report.
+WAITING: Mapping[str, Any] = {"quarantine": NORMATIVE, "normative": True, "detail": True, "kept_back_by": ""}
+
+
 def _may_be_shown() -> Q:
-    """Condition on facts: not hidden, and not quarantined or a rule that no owner has refused, which is quoted."""
-    return Q(hidden=False) & (Q(quarantine="") | Q(quarantine=NORMATIVE, normative=True, detail=True, kept_back_by=""))
+    """Condition on facts: not hidden, and not quarantined unless it is a rule that waits for an owner."""
+    return Q(hidden=False) & (Q(quarantine="") | Q(**WAITING))
 
 
 def _beneath() -> Q:
@@ -63,6 +67,8 @@ class FactState(NamedTuple):
     """The newer fact, if it is the only reason not to show this one."""
     is_note: bool = False
     """A model or a person wrote it as a note of its chat."""
+    is_report: bool = False
+    """It is told in its speaker's name and in quotes."""
 
 
 class ReplacingFact(NamedTuple):
@@ -76,7 +82,7 @@ class ReplacingFact(NamedTuple):
 def _state(
     outputs: Mapping[int, list[int]], pk: int, original: str, is_visible: bool, why: str, speaker: str, text: str,
     weight: float, hidden: bool, is_note: bool, released_by: str, edited_by: str, instead: int | None,
-    newer: int | None, who: str, what: str, day: date | None, of_chat: int | None,
+    is_report: bool, newer: int | None, who: str, what: str, day: date | None, of_chat: int | None,
 ) -> FactState:  # fmt: skip
     own = (speaker, text) if edited_by and is_visible else None
     correction = own or ((who, what) if instead and not is_visible else None)
@@ -85,12 +91,16 @@ def _state(
     first, released = original or text, bool(released_by)
     citations = tuple(outputs[pk])
     return FactState(
-        pk, first, citations, is_visible, why, speaker, text, weight, released, correction, end, is_note=is_note
+        pk, first, citations, is_visible, why, speaker, text, weight, released, correction, end, is_note, is_report
     )
 
 
 class FactQuerySet(ByAudience["Fact"]):
     to_chat = "entry__chat"
+
+    def may_be_shown(self) -> FactQuerySet:
+        """Facts that members see in lists: those that may be shown, with superseded ones."""
+        return self.filter(_may_be_shown())
 
     def visible(self, *, beneath: bool = False, viewer: str = NOBODY) -> FactQuerySet:
         """Facts that may be shown to a model: not hidden, quarantined, or superseded by a fact that may be shown.
@@ -111,10 +121,12 @@ class FactQuerySet(ByAudience["Fact"]):
         instead = Case(When(above, then=F("superseded_by")), default=None)
         extracted = Q(detail=True) | Q(entry__method__startswith=EXTRACTIVE)
         note = Case(When(extracted, then=False), default=True)
-        facts = self.annotate(is_visible=visible, is_note=note, instead=instead).order_by()
+        unapproved = Q(Q(reported__gt=Reported.NO) | Q(normative=True), pinned=False, released_by="", edited_by="")
+        told = Case(When(unapproved, then=True), default=False)
+        facts = self.annotate(is_visible=visible, is_note=note, instead=instead, told_as_report=told).order_by()
         facts = facts.exclude(is_note=False, is_visible=True, edited_by="", released_by="") if changed else facts
         names = ("pk", "original", "is_visible", "quarantine", "speaker", "text", "weight", "hidden", "is_note")
-        by_hand = ("released_by", "edited_by", "instead")
+        by_hand = ("released_by", "edited_by", "instead", "told_as_report")
         newer = [f"superseded_by__{name}" for name in ("pk", "speaker", "text", "said_on", "entry__chat")]
         rows = list(facts.values_list(*names, *by_hand, *newer))
         ids = {pk for row in rows for pk in (row[0], row[len(names) + len(by_hand)]) if pk}
@@ -246,6 +258,11 @@ class Fact(models.Model):
         editable=False,
         help_text="It says how to behave or answer; until somebody releases it, it binds only its author.",
     )
+    reported = models.PositiveSmallIntegerField(
+        default=Reported.NO,
+        editable=False,
+        help_text="Whether it is told in its speaker's name and in quotes; its text has no quotes.",
+    )
     released_by = models.CharField(max_length=200, blank=True, help_text="Who released it from quarantine.")
     kept_back_by = models.CharField(max_length=200, blank=True, help_text="Who decided that it stays quarantined.")
     superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
@@ -302,6 +319,17 @@ class Fact(models.Model):
     def original_text(self) -> str:
         """Its text before it was edited."""
         return self.original or self.text
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is a rule that waits for an owner."""
+        return all(getattr(self, name) == value for name, value in WAITING.items())
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it is told in its speaker's name and in quotes, unless its speaker is trusted."""
+        approved = self.pinned or self.released_by or self.edited_by
+        return bool(self.reported or self.normative) and not approved
 
     @property
     def settled_by_hand(self) -> bool:

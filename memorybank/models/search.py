@@ -41,7 +41,7 @@ class SearchDocument(models.Model):
     sequence = models.PositiveBigIntegerField(help_text="The sequence of its output.")
     words = models.TextField(help_text="The text in the full-text index.")
     length = models.PositiveIntegerField(help_text="Content words of the turn.")
-    lines = models.JSONField(help_text="[speaker, sentence, weight] in the order of the turn.")
+    lines = models.JSONField(help_text="[speaker, sentence, weight, reported] in the order of the turn.")
     said_at = models.DateTimeField()
     previous = models.PositiveBigIntegerField(
         null=True,

@@ -139,6 +139,7 @@ def _recalled_line(passage: Passage) -> MemoryLine:
         sources=(Source((passage.chat_key,), (output,)),),
         place=place,
         private=passage.private,
+        is_report=passage.is_report,
         why=_lazy_recall_reason(passage),
     )
 

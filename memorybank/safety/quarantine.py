@@ -16,7 +16,6 @@ from memorybank.language.work_cache import once_per_work
 from memorybank.safety.deobfuscation import carries_encoded_text, deobfuscate
 from memorybank.safety.edge_names import is_signed
 from memorybank.safety.pasted import is_pasted
-from memorybank.safety.quoting import as_quotation, as_report
 from memorybank.safety.reasons import (
     CONCEALMENT,
     ENCODED,
@@ -28,6 +27,7 @@ from memorybank.safety.reasons import (
     ROLE,
     STANDING,
     TOOL,
+    Reported,
 )
 from memorybank.safety.rule_signs import SENTENCE_END
 from memorybank.safety.standing import is_report
@@ -69,17 +69,17 @@ def reason_in_message(text: str) -> str:
     return _normative(visible) if planted in ("", ROLE) else planted
 
 
-def wording(message: str, author: str) -> Callable[[str], str]:
-    """How every sentence of a person's message is worded: as a quotation, as a report, or as it was written.
+def reported(message: str, author: str) -> Reported:
+    """Whether every sentence of a person's message is told as a report.
 
-    A message has one fate, because harmless sentences lend credibility to the rest. All of it is a quotation if it
-    contains pasted text or a line that is a name, or if :func:`reason` objects to it as a whole (forged roles do not
-    count, as in :func:`reason_in_message`). All of it is a report if a sentence of it is one.
+    A message has one fate, because harmless sentences lend credibility to the rest. It is a report, whoever its author
+    is, if it contains pasted text or a line that is a name, or if :func:`reason` objects to it as a whole (forged roles
+    do not count, as in :func:`reason_in_message`); and of an author without authority if a sentence of it is one.
     """
     if is_pasted(message, author) or is_signed(message, author=author) or reason(message) not in ("", ROLE, TOOL):
-        return as_quotation
+        return Reported.ALWAYS
     sentences = filter(str.strip, SENTENCE_END.split(message))
-    return as_report if any(is_report(sentence, names=(), author=author) for sentence in sentences) else str
+    return Reported(any(is_report(sentence, names=(), author=author) for sentence in sentences))
 
 
 def _planted(text: str, visible: str) -> str:

@@ -54,9 +54,6 @@ INTRODUCTIONS = (
 )
 QUOTATION_MARKS = re.compile('["“”„«»]')
 
-#: Begins a report, after the name of its speaker.
-REPORTED = "says “"
-_REPORT = re.compile(rf"{REPORTED}([^“”]+)”[.!?]?")
 ROLES = frozenset(map(fold, collect(lambda pack: pack.instructions.roles)))
 #: Words that begin sentences and notes, and therefore are capitalised as often as names.
 NEVER_NAMES = frozenset(map(fold, collect(lambda pack: (*pack.words.function, *pack.words.praise, *pack.dates.signs))))
@@ -76,31 +73,14 @@ def quote_speech(text: str, names: Collection[str] = (), *, has_subject: bool = 
     return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
 
 
-def as_quotation(text: str) -> str:
-    """The text in quotation marks, as the words of somebody other than the author of its message."""
-    return f"“{text}”"
+def as_told(text: str, is_report: bool) -> str:
+    """A text as it follows the name of its speaker; that of a report must be :func:`quotable`."""
+    return f"says “{text}”" if is_report else text
 
 
-def as_report(text: str) -> str:
-    """The text in the words of a report, to be shown after the name of its author: says “…”."""
-    quoted = QUOTATION_MARKS.sub("'", text).strip()
-    return f"{REPORTED}{quoted}”"
-
-
-def report_in(text: str) -> str:
-    """The text within a whole report; "" if the text is none."""
-    match = _REPORT.fullmatch(text)
-    return match[1] if match else ""
-
-
-def without_report(text: str) -> str:
-    """The statement of a line, whether it is worded as a report or not."""
-    return report_in(text) or text
-
-
-def is_quotation(text: str) -> bool:
-    """Whether the whole text is in quotation marks."""
-    return len(text) > 1 and text[0] == "“" and text[-1] == "”"
+def report_of(speaker: str, text: str) -> str:
+    """The text as the report of its speaker: ann says “…”."""
+    return f"{speaker} {as_told(quotable(text), True)}"
 
 
 def speaking_name(text: str, names: Collection[str] = ()) -> str:
@@ -119,14 +99,14 @@ def introduces_author(text: str, author: Collection[str]) -> bool:
     return any(fold(match["name"]) in author for match in INTRODUCTIONS[1].finditer(text))
 
 
-def reported(text: str, names: Collection[str] = ()) -> str:
-    """The whole text as a report (says “…”), to be shown after the name of its speaker."""
-    text = report_in(text) or (text[1:-1] if is_quotation(text) else text)
+def quotable(text: str, names: Collection[str] = ()) -> str:
+    """The text as it may stand in the quotes of a report: without quotation marks, and without colons after names."""
+    text = text[1:-1] if len(text) > 1 and text[0] == "“" and text[-1] == "”" else text
     text = SPEAKER_LABEL.sub(lambda match: _without_colon(match[0]) if _is_name(match, names) else match[0], text)
     text = WORD_WITH_COLON.sub(
         lambda match: _without_colon(match[0]) if is_known(match["name"], names) else match[0], text
     )
-    return as_report(text)
+    return QUOTATION_MARKS.sub("'", text).strip()
 
 
 def _without_colon(label: str) -> str:

@@ -1,4 +1,6 @@
-"""Name the reasons for which a line is quarantined."""
+"""Name the reasons for which a line is quarantined, and say how far it is a report of its author."""
+
+from enum import IntEnum
 
 ROLE = "forges a role, heading or control token"
 TOOL = "forges a tool call"
@@ -13,6 +15,16 @@ CONCEALMENT = "hides something from the user"
 NORMATIVE = "says how to behave or answer"
 #: Reasons for which a line applies to nobody, not even to its author.
 APPLIES_TO_NOBODY = frozenset([ROLE, TOOL, EXFILTRATION, ENCODED])
+
+
+class Reported(IntEnum):
+    """Whether a line is told as a report: in its author's name and in quotes. True unless it is ``NO``."""
+
+    NO = 0
+    #: Others act on what its message says, so only an author who may decide about that is told plainly.
+    UNLESS_TRUSTED = 1
+    #: Its author pasted it, or it is a rule that waits for an owner.
+    ALWAYS = 2
 
 
 def is_normative(why: str) -> bool:

@@ -18,7 +18,6 @@ from memorybank.safety.quoting import (
     introduces_author,
     is_capitalised,
     name_words,
-    report_in,
     speaking_name,
 )
 from memorybank.safety.rule_signs import concerns_others, is_claim
@@ -54,8 +53,7 @@ def is_report(text: str, *, names: Collection[str], author: str, trusted: bool =
 def _is_report(text: str, names: frozenset[str], author: str, trusted: bool) -> bool:
     others = names - name_words([author])
     return bool(
-        report_in(text)
-        or QUOTATION.match(text)
+        QUOTATION.match(text)
         or _is_torn(text)
         or LINK.search(text)
         or is_claim(text)

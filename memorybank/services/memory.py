@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-from django.db.models import Q
-
 from memorybank.models import NOBODY, Bank, FactQuerySet, FactSource
 from memorybank.models.entry import EntryQuerySet
 
@@ -38,6 +36,7 @@ def preferences_of(bank: Bank, author: str, *, viewer: str = NOBODY) -> FactQuer
 
 
 def restricted_fact_ids(bank: Bank, facts: Collection[int]) -> set[int]:
-    """The ids of ``facts`` that are hidden, edited or quarantined: not everybody may read their original text."""
-    restricted = facts_of(bank).filter(Q(hidden=True) | ~Q(quarantine="") | ~Q(original=""), pk__in=facts)
-    return set(restricted.values_list("pk", flat=True))
+    """The ids of ``facts`` that may not be shown or were edited: not everybody may read their original text."""
+    own = facts_of(bank).filter(pk__in=facts)
+    readable = own.may_be_shown().filter(original="")
+    return set(own.exclude(pk__in=readable.values("pk")).values_list("pk", flat=True))

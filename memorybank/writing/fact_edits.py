@@ -30,7 +30,6 @@ from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
-from memorybank.safety.quoting import without_report
 from memorybank.writing import recording, summarising
 from memorybank.writing.fact_store import set_quarantine
 
@@ -245,10 +244,10 @@ def _supersede_sources(line: Fact) -> None:
     line.sources.filter(superseded_by=line).update(superseded_by=None)
     if not line.original:
         return
-    original = frozenset(terms(without_report(line.original)))
+    original = frozenset(terms(line.original))
     removed = original - frozenset(terms(line.text))
     sources = line.sources.filter(pinned=False, edited_by="")
-    words = {pk: frozenset(terms(without_report(text))) for pk, text in sources.values_list("pk", "text")}
+    words = {pk: frozenset(terms(text)) for pk, text in sources.values_list("pk", "text")}
     corrected = [pk for pk, own in words.items() if is_same_statement(own, original) or not removed.isdisjoint(own)]
     sources.filter(pk__in=corrected).update(superseded_by=line)
 

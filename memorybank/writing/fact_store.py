@@ -13,7 +13,7 @@ from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import is_same_statement
-from memorybank.safety.quoting import without_report
+from memorybank.safety.quoting import as_told
 from memorybank.safety.reasons import is_normative
 
 
@@ -28,8 +28,7 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
     for draft in drafts:
-        is_known = draft.text in known_texts or without_report(draft.text) in known_texts
-        if not is_known and not _is_overruled(draft, overruled):
+        if draft.text not in known_texts and not _is_overruled(draft, overruled):
             known_texts.add(draft.text)
             position += 1
             new.append(_fact(entry, position, draft, encoding))
@@ -86,11 +85,12 @@ def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
         text=draft.text,
         speaker=draft.speaker[:200],
         said_on=draft.said_on,
-        tokens=tokens.count(draft.text, encoding),
+        tokens=tokens.count(as_told(draft.text, bool(draft.reported)), encoding),
         weight=draft.weight,
         detail=draft.detail,
         citations=list(draft.citations),
         quarantine=draft.quarantine,
+        reported=draft.reported,
     )
 
 

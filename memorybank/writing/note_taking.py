@@ -4,7 +4,7 @@ A short transcript is read in one call; a longer one as chunks in parallel, eith
 faster than a long one, or because one call cannot read everything. Modelled on AgentFlocks' compaction.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -23,6 +23,7 @@ from memorybank.models import EXTRACTIVE, NO_TEXT_METHOD, Bank, Fact
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.quoting import name_words
+from memorybank.safety.reasons import Reported
 from memorybank.safety.redaction import redact
 from memorybank.writing import note_merging
 
@@ -142,20 +143,17 @@ def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
         draft = replace(draft, detail=True, quarantine=_quarantine_reason(draft, own))
         draft = _screen(draft, steering=not steering.isdisjoint(draft.citations))
         if own and not draft.quarantine:
-            draft = replace(draft, text=own[0].wording(draft.text))
+            draft = replace(draft, reported=own[0].reported)
         drafts.append(draft)
     return remnants.without_remnants(drafts, turns)
 
 
 @dataclass(frozen=True, slots=True)
 class MessageJudgement:
-    """Why a person's message is quarantined as a whole ("": it is not), and how one of its sentences is worded.
-
-    The wording is a quotation, a report, or the sentence as it is.
-    """
+    """Why a person's message is quarantined as a whole ("": it is not), and whether its sentences are reports."""
 
     quarantine: str
-    wording: Callable[[str], str]
+    reported: Reported
 
 
 def _judge_messages(turns: Sequence[Turn]) -> dict[tuple[int, str], MessageJudgement]:
@@ -169,7 +167,7 @@ def _judge_messages(turns: Sequence[Turn]) -> dict[tuple[int, str], MessageJudge
             reason = quarantine.reason_in_message(utterance.text)
             if not reason and key in judged:
                 reason = judged[key].quarantine
-            judged[key] = MessageJudgement(reason, quarantine.wording(utterance.text, utterance.speaker))
+            judged[key] = MessageJudgement(reason, quarantine.reported(utterance.text, utterance.speaker))
     return judged
 
 

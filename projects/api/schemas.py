@@ -31,6 +31,8 @@ Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 
 NUMBER = PublicId()
+#: The description of the field ``reported`` of lines.
+REPORTED = "It is told in its speaker's name and in quotes, which `text` has not: `ann says “…”`."
 CHAT_KEY_CONVERTER = ChatKey()
 #: Characters that databases reject.
 UNSTORABLE_CHARACTERS = re.compile("[\x00\ud800-\udfff]")

@@ -60,6 +60,8 @@ class Found(BaseModel):
 
     kind: Literal["fact", "output"]
     text: str
+    speaker: str
+    reported: bool
     said_at: datetime
     chat: str
     turns: list[str]
@@ -74,7 +76,7 @@ class Recalled(BaseModel):
     note: str = ""
 
     def __str__(self) -> str:
-        lines = (f"- {hit.said_at:%d %b %Y}: {hit.text}\n  ({_source(hit)})" for hit in self.hits)
+        lines = (f"- {hit.said_at:%d %b %Y}: {_told(hit)}\n  ({_source(hit)})" for hit in self.hits)
         return "\n".join([prompt_text("mcp.hits"), *lines]) if self.hits else self.note
 
 
@@ -185,7 +187,19 @@ TOOLS = {
 
 def _hit(hit: Hit) -> Found:
     turns = [PublicId().to_url(pk) for pk in hit.citations]
-    return Found(kind=hit.kind, text=hit.text, said_at=hit.created_at, chat=hit.chat, turns=turns)
+    return Found(
+        kind=hit.kind,
+        text=hit.text,
+        speaker=hit.speaker,
+        reported=hit.is_report,
+        said_at=hit.created_at,
+        chat=hit.chat,
+        turns=turns,
+    )
+
+
+def _told(hit: Found) -> str:
+    return services.report_of(hit.speaker, hit.text) if hit.reported else hit.text
 
 
 def _source(hit: Found) -> str:

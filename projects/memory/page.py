@@ -40,8 +40,8 @@ class MemoryPage:
         return self.request.user.get_username()
 
     def readable(self) -> FactQuerySet:
-        """The facts that the reader may see: only owners and admins see hidden and quarantined ones."""
-        return self.facts if self.may_act else self.facts.filter(hidden=False, quarantine="")
+        """The facts that the reader may see: owners and admins see hidden and quarantined ones, too."""
+        return self.facts if self.may_act else self.facts.may_be_shown()
 
     def own(self, facts: Iterable[Fact]) -> set[int]:
         """The ids of these facts, limited to facts based on the reader's own words alone."""
@@ -53,7 +53,7 @@ class MemoryPage:
         if not facts:
             return []
         beside = services.resting_beside(self.bank, facts, viewer=viewer)
-        visible = beside if self.may_act else beside.filter(hidden=False, quarantine="")
+        visible = beside if self.may_act else beside.may_be_shown()
         return list(visible.order_by("pk")[:MAX_LINES_BESIDE])
 
     def render(self, part: str, context: dict[str, Any]) -> HttpResponse:

@@ -168,7 +168,9 @@ def event_row(event: Event) -> dict[str, Any]:
 def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[int]) -> Iterator[tuple[str, str]]:
     if fact.hidden:
         yield "off", gettext("hidden with a line that rests on it") if fact.hidden_with_id else gettext("hidden")
-    if fact.quarantine:
+    if fact.is_waiting:
+        yield "off", gettext("waits for an owner")
+    elif fact.quarantine:
         yield "off", gettext("quarantined: %(reason)s") % {"reason": gettext(fact.quarantine)}
     if fact.pk in in_block:
         yield "on", gettext("in the block")

@@ -83,8 +83,10 @@ def _fact_lines(
     bank, may_explain = project.bank, permissions.may(reader, project.tenant, Role.ADMIN)
     ids = {fact for line in given for fact in line}
     visible = services.browse(bank, viewer=viewer).filter(pk__in=ids, hidden=False)
-    own = Q(pk__in=services.preferences_of(bank, reader.get_username(), viewer=viewer).values("pk")) if viewer else Q()
-    facts = {fact.pk: fact for fact in visible.filter(own | Q(quarantine="")).select_related("entry")}
+    allowed = Q(pk__in=visible.may_be_shown().values("pk"))
+    if viewer:
+        allowed |= Q(pk__in=services.preferences_of(bank, reader.get_username(), viewer=viewer).values("pk"))
+    facts = {fact.pk: fact for fact in visible.filter(allowed).select_related("entry")}
     origins = services.origins(bank, list(facts.values()), viewer=viewer)
     pages = own_pages(bank, {origin.output for turns in origins.values() for origin in turns}, reader)
     in_own_words = services.in_own_words(facts.values(), services.Asker(author=reader.get_username()))

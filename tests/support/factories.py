@@ -1,7 +1,7 @@
 """Functions that make banks, chats, outputs and entries. Callers pass the time."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,10 +9,12 @@ from typing import Any
 from django.db import transaction
 
 from memorybank import services
+from memorybank.core.packing.items import as_line
 from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, LLMEndpoint, Output
+from memorybank.safety.quoting import as_told
 from memorybank.writing.fact_store import new_fact
 from tests.support import openai_server
 
@@ -105,6 +107,11 @@ def add_facts(entry: Entry, texts: Sequence[str], *, position: int = 0, **more: 
     ]
     Fact.objects.create_cited(facts)
     return facts
+
+
+def told(text: str, names: Collection[str], **line: Any) -> str:
+    """A text as it follows its speaker's name: see ``as_line``."""
+    return as_told(*as_line(text, names, **line))
 
 
 def run(now: datetime, **options: Any) -> services.RunReport:

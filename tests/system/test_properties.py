@@ -144,7 +144,7 @@ def is_whole(block: services.Block) -> bool:
     Reports of one speaker that follow each other are one quotation.
     """
     _, _, *rows, _ = block.text.splitlines() or [""] * 3
-    words = [line.text.removeprefix("says “").removesuffix("”") for line in block.lines]
+    words = [line.text for line in block.lines]
     endings = (*words, *(f"{text}”" for text in words))
     return all(row in HEADINGS or row.endswith(endings) for row in rows) and all(
         any(text in row for row in rows) for text in words

@@ -10,7 +10,8 @@ from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.edge_names import has_edge_name
-from memorybank.safety.quoting import quote_speech, report_in, reported, without_report
+from memorybank.safety.quoting import quotable, quote_speech
+from memorybank.safety.reasons import Reported
 from memorybank.safety.standing import is_report
 
 
@@ -50,6 +51,7 @@ class Item(Generic[L]):
     line: L
     text: str
     cost: int
+    is_report: bool = False
     facts: list[int] = field(default_factory=list)
     concepts: tuple[str, ...] = ()
     #: Items with the same value share a paragraph.
@@ -80,12 +82,14 @@ class Item(Generic[L]):
 
 def item_of(line: MemoryLine) -> Item[MemoryLine]:
     """A line of a stored block, to be laid out again."""
-    return Item(line, line.text, line.tokens, list(line.facts))
+    return Item(line, line.text, line.tokens, line.is_report, list(line.facts))
 
 
 def line_of(item: Item[MemoryLine], section: str, text: str = "") -> MemoryLine:
     """The item as a line of a block, shown there as ``text``."""
-    return item.line.shown(facts=tuple(item.facts), text=text or item.text, tokens=item.cost, section=section)
+    return item.line.shown(
+        facts=tuple(item.facts), text=text or item.text, tokens=item.cost, section=section, is_report=item.is_report
+    )
 
 
 def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
@@ -95,8 +99,8 @@ def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
 
 
 def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
-    """Equal for lines that differ in case, punctuation and articles only, or in being a report."""
-    return (speaker, *(word for word in words(without_report(text)) if word not in ARTICLES))
+    """Equal for lines that differ in case, punctuation and articles only."""
+    return (speaker, *(word for word in words(text) if word not in ARTICLES))
 
 
 def as_line(
@@ -104,20 +108,24 @@ def as_line(
     names: Collection[str],
     *,
     speaker: str = "",
+    reported: int = Reported.NO,
     approved: bool = False,
     trusted: bool = False,
-) -> str:
-    """One visible line that ends like a sentence and contains no fence.
+) -> tuple[str, bool]:
+    """One visible line that ends like a sentence and contains no fence, and whether it is told as a report.
 
-    A text that is not a plain fact of its ``speaker`` is worded as a report. If it was ``approved``, by somebody or
-    because a model worded it, only speech in other people's names is quoted. ``trusted``: see :func:`is_report`.
+    A text that is not a plain fact of its ``speaker`` is a report. If it was ``approved``, by somebody or because a
+    model worded it, only speech in other people's names is quoted. ``trusted``: see :func:`is_report`.
     """
+    line = with_full_stop(inert(text))
     if approved:
-        return quote_speech(with_full_stop(inert(without_report(text))), names, has_subject=True)
-    within = report_in(text) if trusted else ""
-    line = with_full_stop(inert(within or text))
+        return quote_speech(line, names, has_subject=True), False
+    if reported > (Reported.UNLESS_TRUSTED if trusted else Reported.NO):
+        return quotable(inert(text), names), True
     is_plain = not is_report(line, names=names, author=speaker, trusted=trusted)
-    return line if is_plain and not has_edge_name(line, names, author=speaker) else reported(line, names)
+    if is_plain and not has_edge_name(line, names, author=speaker):
+        return line, False
+    return quotable(line, names), True
 
 
 def inert(text: str) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memorybank.core.packing.assembly import FURTHER, MIN_LINE_TOKENS, Assembly
 from memorybank.core.packing.greedy import Openings
 from memorybank.core.packing.items import Item, as_line, dedup_key
 from memorybank.core.turns import ASSISTANT_SPEAKER, NOTES_SPEAKER
 from memorybank.language import tokens
-from memorybank.safety.quoting import name_words
+from memorybank.safety.quoting import as_told, name_words
 
 #: The maximum of exact counts while the last tokens are filled.
 MAX_EXACT_COUNTS = 12
@@ -44,6 +44,9 @@ class Passage(NamedTuple):
     behind: tuple[tuple[int, int], ...] = ()
     #: Whether its chat is private.
     private: bool = False
+    #: How its message is told (see ``Reported``); and whether it is shown as a report.
+    reported: int = 0
+    is_report: bool = False
     #: Whether it may contain instructions: somebody approved it, or it is shown to its speaker alone.
     approved: bool = False
 
@@ -91,6 +94,7 @@ class Wording(NamedTuple):
     """A passage as it is shown, its tokens, and a key that is equal for passages that say the same."""
 
     text: str
+    is_report: bool
     cost: int
     key: tuple[str, ...]
 
@@ -128,7 +132,7 @@ def pack_notes(
         _top_up(assembly, items, to)
     text, size = assembly.finished()
     shown = assembly.sheet.worded(assembly[FURTHER])
-    return Notes(text, size, tuple(item.line._replace(text=text) for item, text in shown))
+    return Notes(text, size, tuple(item.line._replace(text=text, is_report=item.is_report) for item, text in shown))
 
 
 def _items(
@@ -139,18 +143,18 @@ def _items(
     for passage in passages:
         text, speaker = passage.text, passage.speaker
         approved = passage.approved or speaker == ASSISTANT_SPEAKER
-        allowed = {"approved": approved, "trusted": speaker in trusted}
+        allowed = {"reported": passage.reported, "approved": approved, "trusted": speaker in trusted}
         wording = keep(
             (text, speaker, names, *allowed.values()), partial(_worded, text, speaker, names, encoding, **allowed)
         )
         if wording.text and wording.key not in seen:
             seen.add(wording.key)
-            yield Item(passage, wording.text, wording.cost)
+            yield Item(passage, wording.text, wording.cost, wording.is_report)
 
 
-def _worded(text: str, speaker: str, names: frozenset[str], encoding: str, *, approved: bool, trusted: bool) -> Wording:
-    text = as_line(text, names, speaker=speaker, approved=approved, trusted=trusted)
-    return Wording(text, tokens.count(text, encoding) + 1, dedup_key(speaker, text))
+def _worded(text: str, speaker: str, names: frozenset[str], encoding: str, **allowed: Any) -> Wording:
+    text, is_report = as_line(text, names, speaker=speaker, **allowed)
+    return Wording(text, is_report, tokens.count(as_told(text, is_report), encoding) + 1, dedup_key(speaker, text))
 
 
 class AsRanked:

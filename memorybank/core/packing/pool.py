@@ -13,7 +13,8 @@ from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language import tokens
 from memorybank.language.dates.heading import shorten_dates
-from memorybank.safety.quoting import as_quotation, name_words
+from memorybank.safety.quoting import as_told, name_words
+from memorybank.safety.reasons import Reported
 
 # The shortlist has this multiple of the tokens to fill, and at least this many tokens; other facts have no chance.
 PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
@@ -22,9 +23,9 @@ PREFILTER_FACTOR, MIN_PREFILTER_TOKENS = 3, 1200
 class Pool:
     """Candidates by their place: pinned ones first, then ``written`` lines in their order, then the rest by time.
 
-    The same words of the same person are one candidate, the earliest. Several blocks may be packed from one pool. If
-    the candidates are only a part of the history, ``stable_before`` is the time of the checkpoint up to which facts of
-    the stable section are chosen.
+    The same words of one person, told alike, are one candidate, the earliest. Several blocks may be packed from one
+    pool. If the candidates are only a part of the history, ``stable_before`` is the time of the checkpoint up to which
+    facts of the stable section are chosen.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Pool:
         self.facts: list[MemoryLine] = []
         self.repeated: dict[int, list[int]] = {}
         by_time = sorted(candidates, key=attrgetter("said_at", "facts"))
-        first: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        first: defaultdict[str, dict[tuple[str, int], int]] = defaultdict(dict)
         self._merge((fact for fact in by_time if fact.pinned), first)
         pinned = len(self.facts)
         self._merge(written, first)
@@ -50,13 +51,13 @@ class Pool:
         self.pinned, self.written, self.free = range(pinned), range(pinned, begun), range(begun, len(self.facts))
         #: Tokens of each text as it is stored; those of the shortlist are counted as they would be shown.
         self.costs = [fact.tokens or tokens.count(fact.text, encoding) for fact in self.facts]
-        self._worded: dict[int, tuple[str, int, tuple[str, ...]]] = {}
+        self._worded: dict[int, tuple[str, bool, int, tuple[str, ...]]] = {}
         self._tiers: dict[int, list[int]] = {}
 
-    def _merge(self, facts: Iterable[MemoryLine], first: Mapping[str, dict[str, int]]) -> None:
+    def _merge(self, facts: Iterable[MemoryLine], first: Mapping[str, dict[tuple[str, int], int]]) -> None:
         """Give each fact a place; ``first`` has the place of each speaker's texts."""
         for fact in facts:
-            places, text = first[fact.speaker], fact.text
+            places, text = first[fact.speaker], (fact.text, fact.reported)
             if text in places:
                 self.repeated.setdefault(places[text], []).extend(fact.facts)
             else:
@@ -75,10 +76,10 @@ class Pool:
 
     @cached_property
     def confirmed(self) -> frozenset[str]:
-        """The folded texts that two people have said."""
+        """The folded texts that two people have said in their own words."""
         speakers: defaultdict[str, set[str]] = defaultdict(set)
         for fact in self.facts:
-            if fact.speaker != ASSISTANT_SPEAKER:
+            if fact.detail and fact.speaker != ASSISTANT_SPEAKER and fact.reported != Reported.ALWAYS:
                 speakers[folded(fact.text)].add(fact.speaker)
         return frozenset(text for text, said_by in speakers.items() if len(said_by) > 1)
 
@@ -114,18 +115,21 @@ class Pool:
             of_model = not fact.detail or fact.speaker == ASSISTANT_SPEAKER
             approved = of_model or fact.pinned or bool(fact.released_by or fact.edited_by)
             trusted = fact.speaker in self.trusted or folded(fact.text) in self.confirmed
-            text = as_line(
-                as_quotation(fact.text) if fact.normative and not approved else fact.text,
+            text, is_report = as_line(
+                fact.text,
                 self.names,
                 speaker=fact.speaker,
+                reported=Reported.ALWAYS if fact.normative else fact.reported,
                 approved=approved,
                 trusted=trusted,
             )
-            cost = tokens.count(shorten_dates(text, fact.label), self.encoding) + 1
+            told = as_told(text, is_report)
+            cost = tokens.count(shorten_dates(told, fact.label), self.encoding) + 1
             # A model writes the day into every line, and the paragraph's heading has it already.
-            self._worded[place] = (text, cost, concepts(text, but="" if fact.detail else fact.label))
-        text, cost, about = self._worded[place]
-        return Item(self.facts[place], text, cost, self.ids(place), about)
+            about = concepts(told, but="" if fact.detail else fact.label)
+            self._worded[place] = (text, is_report, cost, about)
+        text, is_report, cost, about = self._worded[place]
+        return Item(self.facts[place], text, cost, is_report, self.ids(place), about)
 
 
 def folded(text: str) -> str:

@@ -14,8 +14,7 @@ from memorybank.language.terms import word_count
 from memorybank.reading.recall.index_terms import MAX_INDEXED_WORDS, content_words, date_words, speaker_words
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
-from memorybank.safety.quoting import as_quotation
-from memorybank.safety.reasons import NORMATIVE
+from memorybank.safety.reasons import NORMATIVE, Reported
 
 #: Maximum of a turn's sentences that are stored to be shown; words of its other sentences are indexed as well.
 MAX_DOCUMENT_LINES = 200
@@ -25,11 +24,12 @@ _PLACEHOLDER = re.compile(NO_MASK + r"\[(\w{2,20}): ([^\[\]\n]{1,400})\]")
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """One sentence of a turn. ``worth`` is its prior, 0…1."""
+    """One sentence of a turn. ``worth`` is its prior, 0…1; ``reported``: it is told in its speaker's name."""
 
     speaker: str
     text: str
     worth: float
+    reported: Reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +86,11 @@ def _lines(
     """
     allowed = ("",) if utterance.by_machine() else ("", NORMATIVE)
     judge = quarantine.reason_of_machine if utterance.by_machine() and not steering else quarantine.reason
-    worded = str if utterance.by_machine() else quarantine.wording(utterance.text, utterance.speaker)
+    reported = Reported.NO if utterance.by_machine() else quarantine.reported(utterance.text, utterance.speaker)
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
         if word_count(shown) < 2 or (why := judge(shown)) not in allowed:
             continue
         worth = prior.weigh(shown, assistant=utterance.by_machine())
-        yield DocumentLine(utterance.speaker, as_quotation(shown) if why else worded(shown), worth)
+        yield DocumentLine(utterance.speaker, shown, worth, Reported.ALWAYS if why else reported)

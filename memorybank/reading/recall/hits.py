@@ -20,7 +20,10 @@ MIN_FACT_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A turn ("output") or a fact that answers a question. ``pk`` is its own id, ``chat`` the chat's key."""
+    """A turn ("output") or a fact that answers a question. ``pk`` is its own id, ``chat`` the chat's key.
+
+    The text of a turn names its speakers. That of a fact has neither its ``speaker`` nor the quotes of a report.
+    """
 
     kind: Literal["fact", "output"]
     pk: int
@@ -29,6 +32,8 @@ class Hit:
     score: float
     created_at: datetime
     citations: tuple[int, ...]
+    speaker: str = ""
+    is_report: bool = False
 
 
 @at_present
@@ -115,7 +120,8 @@ def _fact_hit(fact: FactState, turns: Mapping[int, Hit], result: SearchResult) -
         return None
     best = max(cited, key=lambda hit: hit.score)
     score = best.score * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * _question_share(fact.text, result))
-    return Hit("fact", fact.pk, best.chat, fact.text, round(score, 4), best.created_at, fact.citations)
+    place = best.chat, fact.text, round(score, 4), best.created_at
+    return Hit("fact", fact.pk, *place, fact.citations, fact.speaker, fact.is_report)
 
 
 def _question_share(text: str, result: SearchResult) -> float:

@@ -154,8 +154,8 @@ def follow_replacements(
         if len(replacing) < len(sentence.ends):
             continue
         for turn, line in replacing:
-            place, speaker, text, approved = line.place, line.speaker, line.text, line.approved
-            yield sentence._replace(turn=turn, place=place, speaker=speaker, text=text, ends=(), approved=approved)
+            own = {name: getattr(line, name) for name in ("place", "speaker", "text", "reported", "approved")}
+            yield sentence._replace(turn=turn, ends=(), **own)
         yield sentence._replace(behind=tuple((turn, line.place) for turn, line in replacing))
 
 
@@ -173,5 +173,6 @@ def _to_passage(sentence: ChosenSentence, turn: ReadTurn, rank: int) -> Passage:
         rank=rank,
         behind=sentence.behind,
         private=turn.private,
+        reported=sentence.reported,
         approved=sentence.approved,
     )

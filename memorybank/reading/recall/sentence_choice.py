@@ -60,6 +60,7 @@ class ChosenSentence(NamedTuple):
     named: bool = False
     ends: tuple[ReplacingFact, ...] = ()
     behind: tuple[tuple[int, int], ...] = ()
+    reported: int = 0
     approved: bool = False
 
 
@@ -293,6 +294,7 @@ def choose_sentences(sentences: Iterable[RankedSentence], room: Room) -> list[Ch
                     asked=ranked.shared_words,
                     named=ranked.names_speaker,
                     ends=line.ends,
+                    reported=line.reported,
                     approved=line.approved,
                 )
             )

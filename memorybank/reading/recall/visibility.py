@@ -6,6 +6,7 @@ that a model wrote of a turn stand beside its sentences.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from memorybank.core.turns import NOTES_SPEAKER, STEERS_ASSISTANT
@@ -14,7 +15,7 @@ from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.models import FactState
 from memorybank.models.fact import ReplacingFact
-from memorybank.safety.quoting import as_quotation, report_in
+from memorybank.safety.quoting import report_of
 
 #: A sentence states a fact if they share this part of the shorter one's content words.
 MIN_SHARED_WORDS = 0.6
@@ -25,7 +26,7 @@ MIN_REMAINING_WORDS = 4
 #: A note has the same place in each turn that it cites: this, and its number. No turn has as many sentences.
 FIRST_NOTE_PLACE = 1_000_000
 
-#: Speaker, sentence, prior; as a document stores them.
+#: Speaker, sentence, prior, and whether it is reported; as a document stores them.
 StoredLine = Sequence[Any]
 
 
@@ -35,10 +36,17 @@ class VisibleSentence(NamedTuple):
     speaker: str
     text: str
     worth: float
+    #: How its message is told (see ``Reported``).
+    reported: int
     place: int
     ends: tuple[ReplacingFact, ...] = ()
     #: Whether a person approved or corrected it, or it is a note.
     approved: bool = False
+
+    @property
+    def is_report(self) -> bool:
+        """Whether it is told in its speaker's name and in quotes."""
+        return bool(self.reported)
 
     @property
     def is_note(self) -> bool:
@@ -74,21 +82,21 @@ def visible_lines(
         if fact.is_visible and fact.is_note and not fact.correction:
             for turn in fact.citations:
                 notes[turn].append(
-                    VisibleSentence(NOTES_SPEAKER, fact.text, fact.weight, FIRST_NOTE_PLACE + fact.pk, approved=True)
+                    VisibleSentence(NOTES_SPEAKER, fact.text, fact.weight, 0, FIRST_NOTE_PLACE + fact.pk, approved=True)
                 )
         elif fact.is_visible and fact.is_released:
-            released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight))
+            released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight, 0))
     shown = {turn: [] if turn in steering else _with_places(own, released.get(turn, ())) for turn, own in lines.items()}
     return {turn: _apply_changes(own, changes.get(turn, ())) + notes[turn] for turn, own in shown.items()}
 
 
 def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) -> list[VisibleSentence]:
     """All lines with their places; a released one stands in place of the report that it was until then."""
-    reports = {as_quotation(text) for _, text, _ in released}
+    texts = {text for _, text, *_ in released}
     return [
-        VisibleSentence(speaker, text, worth, place, approved=place >= len(lines))
-        for place, (speaker, text, worth) in enumerate([*lines, *released])
-        if text not in reports
+        VisibleSentence(speaker, text, worth, reported, place, approved=place >= len(lines))
+        for place, (speaker, text, worth, reported) in enumerate([*lines, *released])
+        if place >= len(lines) or text not in texts
     ]
 
 
@@ -106,7 +114,7 @@ def _apply_changes(lines: list[VisibleSentence], changes: Iterable[ChangedFact])
             ):
                 after.append(line)
             elif correction:
-                after.append(line._replace(speaker=correction[0], text=correction[1], approved=True))
+                after.append(line._replace(speaker=correction[0], text=correction[1], reported=0, approved=True))
                 correction = None
             elif (
                 end
@@ -143,14 +151,11 @@ def replacing_line(
     return max(matches)[-2:] if matches else None
 
 
-def as_paragraphs(lines: Sequence[Sequence[object]]) -> str:
-    """A document's lines as a person reads them: one paragraph for each speaker."""
-    paragraphs: list[str] = []
-    last: object = None
-    for speaker, text, *_ in lines:
-        if paragraphs and speaker == last:
-            paragraphs[-1] = f"{with_full_stop(paragraphs[-1])} {text}"
-        else:
-            paragraphs.append(f"{speaker} {text}" if report_in(str(text)) else f"{speaker}: {text}")
-        last = speaker
+def as_paragraphs(lines: Sequence[StoredLine]) -> str:
+    """A document's lines as a person reads them: a paragraph for what a speaker says, and one for each report."""
+    paragraphs = []
+    for (speaker, is_report), own in groupby(lines, key=lambda line: (line[0], bool(line[3]))):
+        *texts, last = [line[1] for line in own]
+        text = " ".join([*map(with_full_stop, texts), last])
+        paragraphs.append(report_of(speaker, text) if is_report else f"{speaker}: {text}")
     return "\n".join(paragraphs)

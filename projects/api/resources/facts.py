@@ -15,6 +15,7 @@ from memorybank.services import Entry, Fact, Granularity
 from projects.api.auth import asker_of, bank_of, key_of
 from projects.api.schemas import (
     NUMBER,
+    REPORTED,
     Author,
     Body,
     Cursor,
@@ -82,12 +83,13 @@ class Citation(BaseModel):
 
 
 class FactOut(BaseModel):
-    """A line of memory. Hidden and quarantined lines need the scope `admin`."""
+    """A line of memory. Lines that may not be shown need the scope `admin`."""
 
     id: NumberOut
     kind: Fact.Kind
     text: str
     speaker: str
+    reported: bool = Field(description=REPORTED)
     said_on: date
     entry: NumberOut
     pinned: bool
@@ -114,6 +116,7 @@ class FactOut(BaseModel):
             id=NUMBER.to_url(row.pk),
             kind=Fact.Kind(row.kind),
             entry=NUMBER.to_url(row.entry_id),
+            reported=row.is_report,
             held_back=row.quarantine,
             replaced=row.replaced_for_all is not None,
             citations=cited,
@@ -249,7 +252,7 @@ def readable_facts(request: HttpRequest) -> Any:
     """The facts that this key may read; hidden and quarantined ones need the scope ``admin``."""
     rows = services.browse(bank_of(request), viewer=asker_of(request).person)
     rows = rows.select_related("entry", "superseded_by__entry__chat")
-    return rows if key_of(request).opens(Scope.ADMIN) else rows.filter(hidden=False, quarantine="")
+    return rows if key_of(request).opens(Scope.ADMIN) else rows.may_be_shown()
 
 
 def _get_fact(request: HttpRequest, number: int) -> FactOut:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
 from projects.api.auth import asker_of, bank_of
-from projects.api.schemas import NUMBER, Body, MetadataIn, NumberOut, StorableText
+from projects.api.schemas import NUMBER, REPORTED, Body, MetadataIn, NumberOut, StorableText
 
 router = Router(tags=["memory"])
 
@@ -39,6 +39,7 @@ class LineOut(BaseModel):
 
     text: str
     speaker: str
+    reported: bool = Field(description=REPORTED)
     granularity: str
     period: str
     pinned: bool
@@ -51,6 +52,7 @@ class LineOut(BaseModel):
     def of(cls, line: MemoryLine) -> "LineOut":
         names = ("text", "speaker", "granularity", "period", "pinned", "tokens")
         return cls(
+            reported=line.is_report,
             why=str(line.why),  # evaluates the lazy text
             citations=[NUMBER.to_url(pk) for pk in line.citations],
             facts=[NUMBER.to_url(pk) for pk in line.facts],
@@ -127,7 +129,9 @@ class HitOut(BaseModel):
     kind: Literal["fact", "output"]
     id: NumberOut
     chat: str
-    text: str
+    text: str = Field(description="Of a turn, with its speakers and the quotes of reports.")
+    speaker: str = Field(description="Who said the fact; empty: it is a turn.")
+    reported: bool = Field(description=REPORTED)
     score: float
     created_at: datetime
     citations: list[NumberOut]
@@ -139,6 +143,8 @@ class HitOut(BaseModel):
             id=NUMBER.to_url(hit.pk),
             chat=hit.chat,
             text=hit.text,
+            speaker=hit.speaker,
+            reported=hit.is_report,
             score=hit.score,
             created_at=hit.created_at,
             citations=[NUMBER.to_url(pk) for pk in hit.citations],

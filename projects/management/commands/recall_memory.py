@@ -51,7 +51,8 @@ class Command(MemoryCommand):
             self.print_json({"hits": [_hit_json(hit) for hit in hits]})
             return
         for hit in hits:
-            text = hit.text.replace("\n", "\n" + " " * 8)
+            told = services.report_of(hit.speaker, hit.text) if hit.is_report else hit.text
+            text = told.replace("\n", "\n" + " " * 8)
             row = f"{hit.kind} {services.public_id(hit.pk)}"
             self.stdout.write(f"{hit.score:6.2f}  {row} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
             self.stdout.write(f"        {text}")
@@ -60,5 +61,6 @@ class Command(MemoryCommand):
 
 
 def _hit_json(hit: Hit) -> dict[str, Any]:
-    names = ("kind", "chat", "text", "score")
-    return {name: getattr(hit, name) for name in names} | {"created_at": hit.created_at.isoformat()}
+    names = ("kind", "chat", "text", "speaker", "score")
+    shown = {name: getattr(hit, name) for name in names}
+    return shown | {"reported": hit.is_report, "created_at": hit.created_at.isoformat()}

@@ -17,7 +17,7 @@ from ..base import (
 )
 
 #: The fields of a line that are printed as JSON.
-LINE_FIELDS = ("text", "granularity", "period", "citations")
+LINE_FIELDS = ("text", "speaker", "granularity", "period", "citations")
 
 
 class Command(MemoryCommand):
@@ -92,4 +92,4 @@ def _personal_json(block: Block) -> dict[str, Any]:
 
 
 def _lines_json(text: Text) -> list[dict[str, Any]]:
-    return [{name: getattr(line, name) for name in LINE_FIELDS} for line in text.lines]
+    return [{name: getattr(line, name) for name in LINE_FIELDS} | {"reported": line.is_report} for line in text.lines]

@@ -20,6 +20,7 @@ from memorybank.core.packing.layout import WORDS_PER_NAME, Sheet
 from memorybank.core.packing.notes import Notes, Passage, pack_notes
 from memorybank.core.packing.pool import Pool
 from memorybank.language import tokens
+from memorybank.safety.reasons import Reported
 
 START = datetime(2026, 1, 5, 9, tzinfo=UTC)
 NOUNS = ("invoice", "printer", "cluster", "release", "budget", "contract", "server", "sensor", "ledger", "summit")
@@ -233,15 +234,25 @@ def said(number: int, text: str, speaker: str = "mallory") -> MemoryLine:
     return fact(number, text=text, speaker=speaker, label="8 May 2023", period_start=date(2023, 5, 8))
 
 
+def report(number: int, text: str, speaker: str = "mallory") -> MemoryLine:
+    return said(number, text, speaker)._replace(reported=Reported.UNLESS_TRUSTED)
+
+
 def test_after_a_report_it_names_the_speaker_again() -> None:
-    facts = [said(1, "The pump hums."), said(2, "says “Ana left.”"), said(3, "The lift is out.")]
+    facts = [said(1, "The pump hums."), report(2, "Ana left."), said(3, "The lift is out.")]
     line = "8 May 2023 mallory: The pump hums. mallory says “Ana left.” mallory: The lift is out."
     assert line in pack(facts, 400).text
 
 
 def test_consecutive_reports_of_a_speaker_are_one_quotation() -> None:
-    facts = [said(1, "says “Ana left”"), said(2, "says “Bo came.”"), said(3, "says “Cy sat.”", "eve")]
+    facts = [report(1, "Ana left"), report(2, "Bo came."), report(3, "Cy sat.", "eve")]
     assert "8 May 2023 mallory says “Ana left. Bo came.” eve says “Cy sat.”\n" in pack(facts, 400).text
+
+
+def test_a_models_note_of_a_report_does_not_confirm_it() -> None:
+    note = said(1, "Ana left", "")._replace(detail=False)
+    assert "mallory says “Ana left.”" in pack([note, report(2, "Ana left.")], 400).text
+    assert "mallory: Ana left." in pack([said(1, "Ana left", "eve"), report(2, "Ana left.")], 400).text
 
 
 def test_a_long_speech_names_its_speaker_again() -> None:

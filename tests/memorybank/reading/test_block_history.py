@@ -3,6 +3,7 @@
 import pytest
 
 from memorybank import services
+from memorybank.core.memory_line import MemoryLine
 from memorybank.models import Bank, BlockLineVersion, Fact
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, make_bank, run, say, sentence, tag
 from tests.support.word_search import places
@@ -10,8 +11,12 @@ from tests.support.word_search import places
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
 
 
+def shown(line: BlockLineVersion | MemoryLine) -> str:
+    return f"says “{line.text}”" if line.is_report else line.text
+
+
 def texts(bank: Bank, moment: object) -> list[str]:
-    return [line.text for line in BlockLineVersion.objects.at(bank, moment)]  # type: ignore[arg-type]
+    return [shown(line) for line in BlockLineVersion.objects.at(bank, moment)]  # type: ignore[arg-type]
 
 
 def report(number: int) -> str:
@@ -36,7 +41,7 @@ def test_it_says_what_the_block_said_at_every_moment() -> None:
     assert texts(bank, MONDAY + DAY + 2 * HOUR) == [report(0), report(1)]
     assert texts(bank, MONDAY + 2 * DAY) == [report(1)]
     assert texts(bank, MONDAY + 2 * DAY - MINUTE) == [report(0), report(1)]
-    newest = [line.text for line in services.prompt_memory(bank, now=MONDAY + 2 * DAY).block.lines]
+    newest = [shown(line) for line in services.prompt_memory(bank, now=MONDAY + 2 * DAY).block.lines]
     assert texts(bank, MONDAY + 3 * DAY) == newest
 
 
@@ -79,14 +84,14 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     else:
         services.configure(bank, actor="alice", keep_memory_days=30, now=now)
         run(now)
-    assert [line.text for line in BlockLineVersion.objects.all()] == [report(1)]
+    assert [shown(line) for line in BlockLineVersion.objects.all()] == [report(1)]
 
 
 def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_more() -> None:
     bank = make_bank()
     remember_chat(bank, 0)
     remember_chat(bank, 1, at=MONDAY + DAY)
-    BlockLineVersion.objects.filter(text=report(1)).update(digest=True, until=MONDAY + 2 * DAY)
+    BlockLineVersion.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
     services.forget(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
     assert report(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
     assert report(1) in texts(bank, MONDAY + 3 * DAY)
@@ -110,5 +115,5 @@ def test_lines_that_left_the_block_are_kept_for_some_days() -> None:
         remember_chat(bank, day, at=MONDAY + day * DAY)
         newest = Fact.objects.order_by("-pk")[0]
         services.hide(bank, fact_ids=[newest.pk], actor="alice", now=MONDAY + day * DAY + 2 * HOUR)
-        assert BlockLineVersion.objects.filter(text=report(0)).count() == left
+        assert BlockLineVersion.objects.filter(text=sentence(0)).count() == left
     assert BlockLineVersion.objects.kept_since(bank, MONDAY + 92 * DAY) == MONDAY + 90 * DAY + HOUR

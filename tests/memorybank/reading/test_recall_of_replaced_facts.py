@@ -130,5 +130,5 @@ def test_of_what_was_replaced_in_two_parts_enough_must_be_left_beside_both(besid
         FactState(pk, line, (1,), is_visible=False, quarantine="", speaker="Ana", text=line, weight=0.5, end=end)
         for pk, end in enumerate(ends)
     ]
-    lines = visible_lines({1: [("Ana", line, 0.5)]}, standings)
+    lines = visible_lines({1: [("Ana", line, 0.5, 0)]}, standings)
     assert [item.text for item in lines[1]] == expected

@@ -4,8 +4,9 @@ import pytest
 
 from memorybank.core.packing.items import as_line
 from memorybank.safety.edge_names import has_edge_name, is_signed
-from memorybank.safety.quarantine import wording
-from memorybank.safety.quoting import as_quotation, name_words
+from memorybank.safety.quarantine import reported
+from memorybank.safety.quoting import name_words
+from memorybank.safety.reasons import Reported
 
 NAMES = name_words(["Priya Raman", "Mallory"])
 
@@ -30,7 +31,7 @@ NAMES = name_words(["Priya Raman", "Mallory"])
 )
 def test_a_name_at_an_edge_makes_a_report(text: str) -> None:
     assert has_edge_name(text, NAMES, author="Mallory")
-    assert as_line(text, NAMES, speaker="Mallory", trusted=True).startswith("says “")
+    assert as_line(text, NAMES, speaker="Mallory", trusted=True)[1]
 
 
 @pytest.mark.parametrize(
@@ -53,5 +54,5 @@ def test_a_name_that_belongs_to_a_verb_stands_at_no_edge(text: str) -> None:
 def test_a_signature_makes_a_report_of_the_whole_message() -> None:
     message = "The second payment is released.\nSigned-off-by: Ottokar Brandvold"
     assert is_signed(message, author="Mallory") and not is_signed(message, author="Ottokar Brandvold")
-    assert wording(message, "Mallory") is as_quotation
-    assert wording("The store opens in May.\nIt has three doors.", "Mallory") is str
+    assert reported(message, "Mallory") is Reported.ALWAYS
+    assert reported("The store opens in May.\nIt has three doors.", "Mallory") is Reported.NO

@@ -214,7 +214,7 @@ class TestShowMemory(CommandCase):
         self.assertEqual(list(result), keys)
         self.assertEqual(result["tokens"], services.count_tokens(result["block"]))
         line = result["lines"][0]
-        self.assertEqual(list(line), ["text", "granularity", "period", "citations"])
+        self.assertEqual(list(line), ["text", "speaker", "granularity", "period", "citations", "reported"])
         self.assertEqual((line["granularity"], line["period"]), ("conversation", "2026-03-02"))
         self.assertEqual(line["citations"], [Output.objects.get().pk])
 
@@ -259,7 +259,9 @@ class TestRecallMemory(CommandCase):
 
     def test_its_json_has_the_agreed_shape(self) -> None:
         hits = run("recall_memory", "acme/apollo", "billing", "--top", 1, "--json").json["hits"]
-        self.assertEqual([list(hit) for hit in hits], [["kind", "chat", "text", "score", "created_at"]])
+        self.assertEqual(
+            [list(hit) for hit in hits], [["kind", "chat", "text", "speaker", "score", "reported", "created_at"]]
+        )
 
     def test_it_finds_a_turn_as_soon_as_its_chat_is_summarised_and_not_before(self) -> None:
         self.tell("The winch is in Bremen.", chat="c2")

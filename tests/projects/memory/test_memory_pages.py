@@ -232,12 +232,12 @@ class FactsTest(MemoryPageCase):
             ("pinned", [CRANE], "pinned"),
             ("block", [RULE, CRANE], "in the block"),
             ("hidden", [FERRY], "hidden"),
-            ("held", [RULE], "quarantined: "),
+            ("held", [RULE], "waits for an owner"),
         ):
             self.assertEqual(self.found(state=state), texts, state)
             self.assertContains(self.client.get(self.url("memory-facts"), {"state": state}), badge)
-        self.assertEqual(self.found(self.bob), [CRANE])  # what is hidden or quarantined is not everybody's to read
-        self.assertEqual(self.found(self.bob, state="hidden"), [CRANE])
+        self.assertEqual(self.found(self.bob), [RULE, CRANE])  # what is hidden is not everybody's to read
+        self.assertEqual(self.found(self.bob, state="hidden"), [RULE, CRANE])
 
     def test_what_was_replaced_and_rolled_up_says_by_and_into_what(self) -> None:
         self.remember(self.apollo, "bob", "The zanzibar crane is blue now instead of orange.", "c4")
@@ -278,7 +278,15 @@ class ReviewTest(MemoryPageCase):
         self.assertNotContains(self.see(self.bob), "Review")
         self.assertContains(self.see(self.alice, "project"), "1 line waits for review")
         self.assertNotContains(self.see(self.bob, "project"), "review")
-        self.assertNotContains(self.see(self.bob, "memory-facts"), "outage")
+
+    def test_members_see_it_as_a_report_that_waits_for_an_owner_until_one_refuses_it(self) -> None:
+        page = self.see(self.vera, "memory-facts")
+        self.assertContains(page, f"<b>bob</b> says “{RULE}”")
+        self.assertContains(page, "waits for an owner")
+        self.assertContains(self.see(self.vera), f"<b>bob</b> says “{RULE}”")
+        services.keep_quarantined(self.apollo.bank, fact_ids=[self.rule.pk], actor="alice")
+        self.assertNotContains(self.see(self.vera, "memory-facts"), "outage")
+        self.assertContains(self.see(self.alice, "memory-facts"), "quarantined: ")
 
     def test_it_is_released_kept_or_deleted(self) -> None:
         self.assertContains(self.decide(self.alice, "keep", self.rule), "quarantined for good")

@@ -85,6 +85,8 @@ class Hit(_Answer):
     id: str
     chat: str
     text: str
+    speaker: str
+    reported: bool
     score: float
     created_at: str
     citations: list[str]
@@ -98,6 +100,7 @@ class Fact(_Answer):
     kind: str
     text: str
     speaker: str
+    reported: bool
     said_on: str
     pinned: bool
     hidden: bool
