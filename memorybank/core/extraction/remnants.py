@@ -1,7 +1,7 @@
 """Leave out extracted sentences that are the rest of a message or the assistant's repetition of a person's words."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from memorybank.core.extraction.kinds import is_question
 from memorybank.core.turns import ASSISTANT_SPEAKER, DraftFact, Turn
@@ -32,17 +32,41 @@ def without_remnants(drafts: Sequence[DraftFact], turns: Sequence[Turn]) -> list
 
 
 def without_repetitions(drafts: Sequence[DraftFact]) -> list[DraftFact]:
-    """The drafts, in the order in which they were said, without the assistant's repetitions of people's sentences."""
-    stated: list[frozenset[str]] = []
-    kept: list[DraftFact] = []
+    """The drafts, in the order in which they were said, without the assistant's repetitions of people's sentences.
+
+    A draft is a repetition if its first sentence is: the others depend on it.
+    """
+    heard, kept = HeardSentences(), []
     for draft in drafts:
-        words = frozenset(terms(draft.text))
         if draft.speaker != ASSISTANT_SPEAKER:
-            stated.extend([] if is_question(draft.text) else [words])
-        elif any(len(words & of_person) >= REPEATED_SHARE * len(words) for of_person in stated):
+            heard.add(draft.text)
+        elif heard.has(next(iter(sentences(draft.text)), draft.text)):
             continue
         kept.append(draft)
     return kept
+
+
+class HeardSentences:
+    """The sentences of people, to notice where the assistant repeats one."""
+
+    def __init__(self, heard: Iterable[str] = ()) -> None:
+        self._heard: list[tuple[frozenset[str], bool]] = []
+        for sentence in heard:
+            self.add(sentence)
+
+    def add(self, sentence: str) -> None:
+        """A person said it."""
+        self._heard.append((frozenset(terms(sentence)), is_question(sentence)))
+
+    def has(self, text: str) -> bool:
+        """Whether the assistant repeats one of them in ``text``, or after a colon; an answer repeats no question."""
+        asks, words, quoted = is_question(text), frozenset(terms(text)), frozenset(terms(text.partition(":")[2]))
+        heard = [said for said, asked in self._heard if said and (asks or not asked)]
+        return any(
+            0 < REPEATED_SHARE * len(words) <= len(words & said)
+            or len(quoted & said) >= REPEATED_SHARE * max(len(quoted), len(said))
+            for said in heard
+        )
 
 
 def _messages(draft: DraftFact) -> set[tuple[int, str]]:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
+from memorybank.core.extraction.remnants import HeardSentences
 from memorybank.core.extraction.salience import Prior
 from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
@@ -63,14 +65,16 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
     reasons = [(u, "" if u.by_machine() else quarantine.reason_in_message(u.text)) for u in spoken]
     steering = any(why for _, why in reasons)
     stated = [u for u, why in reasons if why in ("", NORMATIVE)]
-    lines = [line for utterance in stated for line in _lines(utterance, turn, names, prior, steering)]
+    said = (sentence for u in spoken if not u.by_machine() for sentence in sentences(u.text))
+    heard = HeardSentences(islice(said, MAX_DOCUMENT_LINES))
+    lines = (line for utterance in stated for line in _lines(utterance, turn, names, prior, heard, steering))
     resolved = "\n".join(dates.resolve(plain(utterance.text), day) for utterance in spoken)
     speakers = dict.fromkeys(word for utterance in spoken for word in speaker_words(utterance.speaker))
     return Document(
         id=turn.id,
         previous=previous,
         said_at=turn.at,
-        lines=tuple(lines[:MAX_DOCUMENT_LINES]),
+        lines=tuple(islice(lines, MAX_DOCUMENT_LINES)),
         content=tuple(content_words(resolved)[:MAX_INDEXED_WORDS]),
         dates=tuple(date_words(day, resolved)[:MAX_INDEXED_WORDS]),
         speakers=tuple(speakers)[:MAX_INDEXED_WORDS],
@@ -78,10 +82,11 @@ def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Pr
 
 
 def _lines(
-    utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior, steering: bool
+    utterance: Utterance, turn: Turn, names: frozenset[str], prior: Prior, heard: HeardSentences, steering: bool
 ) -> Iterable[DocumentLine]:
     """The sentences of an utterance that may be shown to everybody, tidied, dated and escaped.
 
+    What the assistant repeats of the ``heard`` sentences of people is left out: they stand there themselves.
     A model's advice is not a rule, unless a message of the turn is ``steering``: then the model may be repeating it.
     """
     allowed = ("",) if utterance.by_machine() else ("", NORMATIVE)
@@ -91,6 +96,8 @@ def _lines(
     for raw in sentences(text):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
         if word_count(shown) < 2 or (why := judge(shown)) not in allowed:
+            continue
+        if utterance.by_machine() and heard.has(shown):
             continue
         worth = prior.weigh(shown, assistant=utterance.by_machine())
         yield DocumentLine(utterance.speaker, shown, worth, Reported.ALWAYS if why else reported)

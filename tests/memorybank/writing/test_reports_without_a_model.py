@@ -77,3 +77,21 @@ def test_the_assistants_repetition_of_a_persons_sentence_is_not_told() -> None:
     block = block_of(bank)[0]
     assert block.count("no longer needed") == 1 and f"bob says “{CLAIM}”" in block
     assert "40 tables" in block
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (CLAIM, f"You said: {CLAIM} And that is all there is to say about it."),
+        ("We use Redis.", "You said: We use Redis. And that is all there is to say about it."),
+        ("When does the ledger database move to Ulm?", "You asked: When does the ledger database move to Ulm?"),
+    ],
+)
+def test_what_the_assistant_repeats_is_neither_a_fact_nor_recalled(said: str, answer: str) -> None:
+    bank = make_bank()
+    answer += " The ledger database has 40 tables and grows by two a month."
+    services.record(bank, chat_key="a", author="bob", question=said, answer=answer, created_at=NOON)
+    services.run(bank=bank, until_idle=True, now=LATER)
+    assert not bank.facts.filter(text__contains="You ")
+    recalled = notes(bank, f"{said} How many tables has the ledger database?")
+    assert said in recalled and "You " not in recalled and "40 tables" in recalled
