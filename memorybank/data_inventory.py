@@ -206,8 +206,8 @@ TABLES = [
         },
         section="fact",
         exported=_same(
-            "position kind text speaker said_on tokens weight detail citations pinned edited_by original quarantine "
-            "normative reported released_by"
+            "position part kind text speaker said_on tokens weight detail citations pinned edited_by original "
+            "quarantine normative reported released_by"
         ),
     ),
     StoredTable(

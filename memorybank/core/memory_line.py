@@ -62,6 +62,8 @@ class MemoryLine(NamedTuple):
     normative: bool = False
     #: How its message is told (see ``Reported``).
     reported: int = 0
+    #: The part of its chat that its note was written from, if a model read a long chat in parts.
+    part: int = 0
 
     # Only of a recalled line: the sentence's place in its turn, and in words why it was recalled.
     place: int = 0

@@ -51,6 +51,7 @@ class DraftFact:
     ``citations`` are output ids (in a leaf) or leaf-fact ids (in a digest). ``weight`` is its prior weight, 0…1,
     comparable across chats and between an LLM's facts and extracted ones. ``detail`` marks facts extracted beside an
     LLM's. ``quarantine`` is why it must not be shown ("" if it may). ``reported``: it is told in its speaker's name.
+    ``part`` counts the parts in which a model read a long chat, from 0.
     """
 
     kind: str
@@ -62,3 +63,4 @@ class DraftFact:
     detail: bool = False
     quarantine: str = ""
     reported: Reported = Reported.NO
+    part: int = 0

@@ -236,6 +236,7 @@ class Migration(migrations.Migration):
                 ('detail', models.BooleanField(default=False, help_text="A sentence that was extracted beside a model's facts.")),
                 ('ongoing', models.BooleanField(default=False, editable=False, help_text='It states something temporary, which a newer fact may end.')),
                 ('changing', models.BooleanField(default=False, editable=False, help_text='It states that something is over, and may replace older facts.')),
+                ('part', models.PositiveSmallIntegerField(default=0, editable=False, help_text='The part of a long chat that a model wrote it from, counted from 0.')),
                 ('pinned', models.BooleanField(default=False)),
                 ('hidden', models.BooleanField(default=False)),
                 ('edited_by', models.CharField(blank=True, help_text='Who wrote or edited it.', max_length=200)),

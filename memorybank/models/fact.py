@@ -238,6 +238,9 @@ class Fact(models.Model):
     changing = models.BooleanField(
         default=False, editable=False, help_text="It states that something is over, and may replace older facts."
     )
+    part = models.PositiveSmallIntegerField(
+        default=0, editable=False, help_text="The part of a long chat that a model wrote it from, counted from 0."
+    )
     pinned = models.BooleanField(default=False)
     hidden = models.BooleanField(default=False)
     edited_by = models.CharField(max_length=200, blank=True, help_text="Who wrote or edited it.")

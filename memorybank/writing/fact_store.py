@@ -91,6 +91,7 @@ def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
         citations=list(draft.citations),
         quarantine=draft.quarantine,
         reported=draft.reported,
+        part=draft.part,
     )
 
 

@@ -245,7 +245,8 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
     results = run_parallel([partial(read, chunk) for chunk in chunks])
     answers = [result for result in results if isinstance(result, list)]  # extraction covers the failed chunks
     lines = note_merging.merge_lines(session, bank, [line for answer in answers for line in answer])
-    drafts = [_to_draft(line, bank, turns, {}) for line in lines]
+    parts = {item.label: part for part, chunk in enumerate(chunks) for item in chunk}
+    drafts = [replace(_to_draft(line, bank, turns, {}), part=parts[line.labels[-1]]) for line in lines]
     return TakenNotes(drafts, session.method(), provisional=len(answers) < len(chunks))
 
 

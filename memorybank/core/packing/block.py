@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date
+from datetime import date, datetime
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
@@ -85,27 +85,32 @@ def pack(
     return PackedBlock(text, size, lines_of(packing.assembly), following, people, trusted)
 
 
-class WrittenEntry(NamedTuple):
-    """The entry that a written line belongs to: a digest, or the notes of a chat."""
+class Writing(NamedTuple):
+    """What was written at once, with the most important lines first: a digest, or the notes of a part of a chat.
+
+    A long chat has several, so that its end is told as well as its beginning.
+    """
 
     tier: int
     period_start: date
     chat: str
+    said_at: datetime
+    part: int
     is_digest: bool
 
 
-def written_by(item: LineItem) -> WrittenEntry:
+def writing_of(item: LineItem) -> Writing:
     line = item.line
-    return WrittenEntry(line.tier, line.period_start, line.chat, bool(line.restates))
+    return Writing(line.tier, line.period_start, line.chat, line.said_at, line.part, bool(line.restates))
 
 
-def first_of_each(items: Iterable[LineItem], limits: Mapping[WrittenEntry, int]) -> Iterator[LineItem]:
-    """The first items of each entry, at most ``limits[entry]``."""
-    seen = Counter[WrittenEntry]()
+def first_of_each(items: Iterable[LineItem], limits: Mapping[Writing, int]) -> Iterator[LineItem]:
+    """The first items of each writing, at most ``limits[writing]``."""
+    seen = Counter[Writing]()
     for item in items:
-        entry = written_by(item)
-        seen[entry] += 1
-        if seen[entry] <= limits[entry]:
+        writing = writing_of(item)
+        seen[writing] += 1
+        if seen[writing] <= limits[writing]:
             yield item
 
 
@@ -143,13 +148,13 @@ class Packing:
         """Digests and notes as they were written; if they do not fit, the first lines of each, which matter most.
 
         They are shortened in steps, so that the block does not change after every chat. If not even one line of each
-        chat fits, the newest notes are shown.
+        part of a chat fits, the newest notes are shown.
         """
         items = self.shortlist.ready(self.pool.written)
-        entries = Counter(written_by(item) for item in items)
+        writings = Counter(map(writing_of, items))
         to = InOrder(self.selection, WRITTEN)
         for step in SHRINK_STEPS:
-            limits = {e: math.ceil(n * (step.digests if e.is_digest else step.notes)) for e, n in entries.items()}
+            limits = {w: math.ceil(n * (step.digests if w.is_digest else step.notes)) for w, n in writings.items()}
             chosen = list(first_of_each(items, limits))
             self.assembly.sections[WRITTEN] = chosen
             if self.assembly.room() >= 0:

@@ -150,6 +150,14 @@ def test_a_long_chat_is_read_in_chunks_that_lose_and_repeat_nothing(model: Scrip
     assert not notes.provisional
 
 
+def test_a_note_of_a_long_chat_knows_the_part_that_it_was_written_from(model: ScriptedLLM, tuned: Any) -> None:
+    tuned(**SMALL_CHUNKS)
+    notes, calls = take(model, turns(range(40)))
+    parts = [draft.part for draft in notes.drafts if not draft.detail]
+    assert parts == sorted(parts)
+    assert set(parts) == set(range(len(calls)))
+
+
 def test_chunks_are_read_at_the_same_time_but_never_more_than_allowed(model: ScriptedLLM, tuned: Any) -> None:
     """Four must be under way together, or the barrier breaks; and never a fifth."""
     tuned(**SMALL_CHUNKS, CONCURRENCY=4)
