@@ -10,7 +10,7 @@ from .chat import Chat, Output
 from .checkpoint import Checkpoint, Compaction
 from .citation import FactOutput, FactSource, KeptFact, QuotedChat
 from .entry import BY_HAND, CAPPED_METHOD, CARRIED, EXTRACTIVE, NO_TEXT_METHOD, STAND_IN_METHOD, Entry
-from .fact import Fact, FactQuerySet, FactState
+from .fact import Fact, FactQuerySet
 from .ledger import AnswerRating, LLMCall, LLMEndpoint, ledgered
 from .operations import BankDay, Job, PromptCount, Sweep
 from .privacy import Erasure, ErasureRequest, MaskedValue, OptOut
@@ -43,7 +43,6 @@ __all__ = [
     "FactOutput",
     "FactQuerySet",
     "FactSource",
-    "FactState",
     "Granularity",
     "HashChain",
     "HashChainedEvent",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import date
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Case, Exists, F, OuterRef, Q, When
 
+from memorybank.core.fact_state import FactState, ReplacingFact
 from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.turns import OWN_PREFERENCE
 from memorybank.safety.reasons import NORMATIVE, Reported
@@ -47,51 +47,39 @@ def _beneath() -> Q:
     return Q(superseded_by__isnull=False) & Q(PerRow(above))
 
 
-class FactState(NamedTuple):
-    """The current state of a leaf fact: whether it may be shown, and what corrected or replaced it."""
-
-    pk: int
-    original_text: str
-    """Its text before it was edited."""
-    citations: tuple[int, ...]
-    is_visible: bool
-    quarantine: str
-    speaker: str
-    text: str
-    weight: float
-    is_released: bool = False
-    """A person released it from quarantine."""
-    correction: tuple[str, str] | None = None
-    """Speaker and text of a person's correction, of the fact or of a digest's line that rests on it."""
-    end: ReplacingFact | None = None
-    """The newer fact, if it is the only reason not to show this one."""
-    is_note: bool = False
-    """A model or a person wrote it as a note of its chat."""
-    is_report: bool = False
-    """It is told in its speaker's name and in quotes."""
+#: The columns of a fact from which :func:`_state` is made: its own, annotated ones, and those of the newer fact.
+STATE_COLUMNS = (
+    "pk original quarantine speaker text weight hidden released_by edited_by is_visible is_note is_corrected "
+    "told_as_report superseded_by superseded_by__speaker superseded_by__text superseded_by__said_on "
+    "superseded_by__entry__chat"
+).split()
 
 
-class ReplacingFact(NamedTuple):
-    """A leaf fact that superseded another: its text, its day, and the outputs that it cites."""
-
-    text: str
-    day: date
-    citations: tuple[int, ...]
-
-
-def _state(
-    outputs: Mapping[int, list[int]], pk: int, original: str, is_visible: bool, why: str, speaker: str, text: str,
-    weight: float, hidden: bool, is_note: bool, released_by: str, edited_by: str, instead: int | None,
-    is_report: bool, newer: int | None, who: str, what: str, day: date | None, of_chat: int | None,
-) -> FactState:  # fmt: skip
-    own = (speaker, text) if edited_by and is_visible else None
-    correction = own or ((who, what) if instead and not is_visible else None)
-    otherwise = is_visible or hidden or why or correction
-    end = ReplacingFact(what, day, tuple(outputs[newer])) if newer and day and of_chat and not otherwise else None
-    first, released = original or text, bool(released_by)
-    citations = tuple(outputs[pk])
+def _state(row: Any, outputs: Mapping[int, list[int]]) -> FactState:
+    """The state of a fact, from a row of STATE_COLUMNS and the outputs that each fact cites."""
+    correction = end = None
+    if row.edited_by and row.is_visible:
+        correction = row.speaker, row.text
+    elif row.is_corrected and not row.is_visible:
+        correction = row.superseded_by__speaker, row.superseded_by__text
+    is_explained = row.is_visible or row.hidden or row.quarantine or correction
+    if row.superseded_by and row.superseded_by__entry__chat and not is_explained:
+        citations = tuple(outputs[row.superseded_by])
+        end = ReplacingFact(row.superseded_by__text, row.superseded_by__said_on, citations)
     return FactState(
-        pk, first, citations, is_visible, why, speaker, text, weight, released, correction, end, is_note, is_report
+        pk=row.pk,
+        original_text=row.original or row.text,
+        citations=tuple(outputs[row.pk]),
+        is_visible=row.is_visible,
+        quarantine=row.quarantine,
+        speaker=row.speaker,
+        text=row.text,
+        weight=row.weight,
+        is_released=bool(row.released_by),
+        correction=correction,
+        end=end,
+        is_note=row.is_note,
+        is_report=row.told_as_report,
     )
 
 
@@ -118,20 +106,19 @@ class FactQuerySet(ByAudience["Fact"]):
         visible = Case(When(_stands(viewer) & _may_be_shown(), then=True), default=False)
         # A person's correction applies to the facts that it superseded, unless they were hidden themselves.
         above = Q(hidden=False, quarantine="", superseded_by__hidden=False) & ~Q(superseded_by__edited_by="")
-        instead = Case(When(above, then=F("superseded_by")), default=None)
+        is_corrected = Case(When(above, then=True), default=False)
         extracted = Q(detail=True) | Q(entry__method__startswith=EXTRACTIVE)
         note = Case(When(extracted, then=False), default=True)
         unapproved = Q(Q(reported__gt=Reported.NO) | Q(normative=True), pinned=False, released_by="", edited_by="")
         told = Case(When(unapproved, then=True), default=False)
-        facts = self.annotate(is_visible=visible, is_note=note, instead=instead, told_as_report=told).order_by()
+        facts = self.annotate(
+            is_visible=visible, is_note=note, is_corrected=is_corrected, told_as_report=told
+        ).order_by()
         facts = facts.exclude(is_note=False, is_visible=True, edited_by="", released_by="") if changed else facts
-        names = ("pk", "original", "is_visible", "quarantine", "speaker", "text", "weight", "hidden", "is_note")
-        by_hand = ("released_by", "edited_by", "instead", "told_as_report")
-        newer = [f"superseded_by__{name}" for name in ("pk", "speaker", "text", "said_on", "entry__chat")]
-        rows = list(facts.values_list(*names, *by_hand, *newer))
-        ids = {pk for row in rows for pk in (row[0], row[len(names) + len(by_hand)]) if pk}
+        rows = list(facts.values_list(*STATE_COLUMNS, named=True))
+        ids = {pk for row in rows for pk in (row.pk, row.superseded_by) if pk}
         outputs = FactOutput.objects.by_fact(ids) if ids else {}
-        return [_state(outputs, *row) for row in rows]
+        return [_state(row, outputs) for row in rows]
 
     def settled(self) -> FactQuerySet:
         """Facts that a person pinned, edited, hid, released or confirmed as quarantined; no model may replace them."""

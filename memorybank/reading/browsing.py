@@ -9,8 +9,9 @@ from typing import Any
 from django.db.models import Count, OuterRef, Q, Subquery
 
 from memorybank.clock import PRESENT, at_present
+from memorybank.core.fact_state import FactState
 from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactSource, Output
-from memorybank.models.fact import FactQuerySet, FactState
+from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.notes import visible_sentences
 from memorybank.reading.recall.visibility import VisibleSentence

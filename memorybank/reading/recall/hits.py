@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Literal
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import NOBODY, Bank, Entry, Fact, FactOutput, FactState, SearchDocument
+from memorybank.core.fact_state import FactState
+from memorybank.models import NOBODY, Bank, Entry, Fact, FactOutput, SearchDocument
 from memorybank.reading.recall.index_cache import IndexCache, MemoryState, kept
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search

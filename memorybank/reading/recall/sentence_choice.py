@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from memorybank.models.fact import ReplacingFact
+from memorybank.core.fact_state import ReplacingFact
 from memorybank.reading.recall.index_cache import ReadSentence, ReadTurn
 from memorybank.reading.recall.index_terms import content_words, words_naming
 

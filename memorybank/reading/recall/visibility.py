@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from memorybank.core.fact_state import FactState, ReplacingFact
 from memorybank.core.turns import NOTES_SPEAKER, STEERS_ASSISTANT
 from memorybank.language.dates import format_date
 from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
-from memorybank.models import FactState
-from memorybank.models.fact import ReplacingFact
 from memorybank.safety.quoting import report_of
 
 #: A sentence states a fact if they share this part of the shorter one's content words.

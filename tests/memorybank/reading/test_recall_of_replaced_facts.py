@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from memorybank import services
-from memorybank.models import Bank, Fact, FactState
-from memorybank.models.fact import ReplacingFact
+from memorybank.core.fact_state import FactState, ReplacingFact
+from memorybank.models import Bank, Fact
 from memorybank.reading.recall.visibility import visible_lines
 from tests.support.factories import DAY, MONDAY, chat_of, cover, make_bank, say
 
