@@ -41,16 +41,13 @@ class VisibleSentence(NamedTuple):
     ends: tuple[ReplacingFact, ...] = ()
     #: Whether a person approved or corrected it, or it is a note.
     approved: bool = False
+    #: Whether it is a note that a model wrote of the chat, and no sentence of the turn.
+    is_note: bool = False
 
     @property
     def is_report(self) -> bool:
         """Whether it is told in its speaker's name and in quotes."""
         return bool(self.reported)
-
-    @property
-    def is_note(self) -> bool:
-        """Whether it is a note that a model wrote of the chat, and no sentence of the turn."""
-        return self.place >= FIRST_NOTE_PLACE
 
 
 class ChangedFact(NamedTuple):
@@ -80,8 +77,9 @@ def visible_lines(
                 changes[turn].append(ChangedFact(frozenset(terms(fact.original_text)), fact.correction, fact.end))
         if fact.is_visible and fact.is_note and not fact.correction:
             for turn in fact.citations:
+                place = FIRST_NOTE_PLACE + fact.pk
                 notes[turn].append(
-                    VisibleSentence(NOTES_SPEAKER, fact.text, fact.weight, 0, FIRST_NOTE_PLACE + fact.pk, approved=True)
+                    VisibleSentence(NOTES_SPEAKER, fact.text, fact.weight, 0, place, approved=True, is_note=True)
                 )
         elif fact.is_visible and fact.is_released:
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight, 0))
@@ -92,11 +90,16 @@ def visible_lines(
 def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) -> list[VisibleSentence]:
     """All lines with their places; a released one stands in place of the report that it was until then."""
     texts = {text for _, text, *_ in released}
-    return [
-        VisibleSentence(speaker, text, worth, reported, place, approved=place >= len(lines))
-        for place, (speaker, text, worth, reported) in enumerate([*lines, *released])
-        if place >= len(lines) or text not in texts
+    said = [
+        VisibleSentence(speaker, text, worth, reported, place)
+        for place, (speaker, text, worth, reported) in enumerate(lines)
+        if text not in texts
     ]
+    approved = [
+        VisibleSentence(speaker, text, worth, reported, place, approved=True)
+        for place, (speaker, text, worth, reported) in enumerate(released, start=len(lines))
+    ]
+    return said + approved
 
 
 def _apply_changes(lines: list[VisibleSentence], changes: Iterable[ChangedFact]) -> list[VisibleSentence]:
