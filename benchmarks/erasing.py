@@ -51,7 +51,7 @@ def _bank() -> Bank:
 
 
 def _rows(what: str, named: list[dict[str, object]], bank: Bank) -> list[Measurement]:
-    erasures = [partial(services.forget, bank, actor="benchmark", now=seeding.NOW, **name) for name in named]
+    erasures = [partial(services.erase, bank, actor="benchmark", now=seeding.NOW, **name) for name in named]
     queries_made = queries(erasures.pop())
     times = [seconds(erasure) * 1000 for erasure in erasures]
     return [Measurement(f"{what}: ms", f"{median(times):.0f}"), Measurement(f"{what}: queries", str(queries_made))]

@@ -111,7 +111,7 @@ def something_of_everything() -> tuple[str, dict[str, str]]:
     services.run(bank=bank, until_idle=True)
     job = services.request_job(bank, Job.Kind.SUMMARISE, actor="ann")
     services.run(bank=bank, until_idle=True)
-    receipt = services.forget(bank, chat="c-2", actor="ann")
+    receipt = services.erase(bank, chat="c-2", actor="ann")
     output, fact, entry = Output.objects.get(), Fact.objects.latest("pk"), Entry.objects.latest("pk")
     key = api_keys.issue(project, "fuzzing", Scope.values, actor="ann", now=timezone.now())[1]
     rows = {"output": output.pk, "fact": fact.pk, "entry": entry.pk, "job": job.pk, "receipt": receipt.id or 0}

@@ -135,7 +135,7 @@ class Office:
         for name in ERASED:
             for value in self.matters[name].values:  # also where the model had repeated it
                 turns = services.outputs_of(self.bank).filter(Q(question__contains=value) | Q(answer__contains=value))
-                services.forget(self.bank, output=list(turns.values_list("pk", flat=True)), actor="ines", now=self.now)
+                services.erase(self.bank, output=list(turns.values_list("pk", flat=True)), actor="ines", now=self.now)
         self.remember()
 
 

@@ -134,7 +134,7 @@ def actions() -> dict[str, Callable[[], object]]:
         **admin_lists,
         "the metrics": services.health_metrics,
         "a chat is deleted": lambda: Chat.objects.filter(pk=chats[0].pk).delete(),
-        "a chat is erased": lambda: services.forget(bank, actor="ann", chat=chats[1].key, now=now),
+        "a chat is erased": lambda: services.erase(bank, actor="ann", chat=chats[1].key, now=now),
     }
 
 

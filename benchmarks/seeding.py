@@ -53,7 +53,7 @@ def fill(to: Bank, *, chats: int, facts: int) -> None:
     _weigh(leaves, made)
     _roll_up(to, leaves, made, draw)
     to.chats.update(summarised_through=turns[-1].sequence)
-    Bank.objects.filter(pk=to.pk).update(compress_at=None)
+    Bank.objects.filter(pk=to.pk).update(consolidate_at=None)
     Bank.objects.touch(to.pk)
     to.refresh_from_db()
 

@@ -98,7 +98,7 @@ def _work_off(made: Site, load: Load, pool: list[str]) -> tuple[float, float, fl
         started = float(made.manage("shell", "-c", SWEEP).out.split()[-1])
         wait_for(made, lambda: ask_for(made, "SELECT sum(pending_outputs) FROM memorybank_chat") == 0)
         summarised = time.monotonic()
-        unsettled = "SELECT count(*) FROM memorybank_bank WHERE compress_at IS NOT NULL"
+        unsettled = "SELECT count(*) FROM memorybank_bank WHERE consolidate_at IS NOT NULL"
         wait_for(made, lambda: ask_for(made, unsettled) == 0)
         settled = time.monotonic()
         worker.terminate()  # and not killed: it waits for its processes, so that their time counts

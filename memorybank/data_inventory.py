@@ -190,7 +190,7 @@ TABLES = [
     ),
     StoredTable(
         Fact,
-        ("text", "speaker", "original", "original_speaker", "edited_by", "released_by", "kept_back_by"),
+        ("text", "speaker", "original", "original_speaker", "edited_by", "released_by", "quarantine_confirmed_by"),
         "bank",
         Erasing.DELETE,
         PrivacyRow(

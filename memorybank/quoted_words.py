@@ -48,7 +48,7 @@ def quoted_chats(chat: Chat, quotes: Quotes) -> list[Chat]:
     return [other for other in _CHATS.rows(chat.bank_id, list(quotes.chats)) if other.pk != chat.pk]
 
 
-def keep_quoted(output: Output, quotes: Quotes) -> None:
+def store_quotes(output: Output, quotes: Quotes) -> None:
     """Store what an unfinished answer quotes, because it may be continued by a prompt without that memory."""
     if quotes == NO_QUOTES:
         return

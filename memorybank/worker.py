@@ -42,8 +42,10 @@ def consolidate(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
 
 
 def _consolidate_inside(bank_id: int, now: datetime, *, at_once: bool) -> int:
-    due = Bank.objects.compressible(now) if at_once else Bank.objects.compressible(now).not_recent(now)
-    if not due.filter(pk=bank_id).update(settled_at=now):
+    due = (
+        Bank.objects.due_for_consolidation(now) if at_once else Bank.objects.due_for_consolidation(now).not_recent(now)
+    )
+    if not due.filter(pk=bank_id).update(consolidated_at=now):
         return 0
     try:
         rolled_up = rollup.roll_up(bank_id, now=now)
@@ -90,7 +92,7 @@ def run(
 
 def run_due(*, now: datetime) -> RunReport:
     """Like :func:`run` with ``until_idle``, but cheap if nothing is due."""
-    if Chat.objects.due(now).exists() or Bank.objects.compressible(now).exists():
+    if Chat.objects.due(now).exists() or Bank.objects.due_for_consolidation(now).exists():
         return run(until_idle=True, now=now)
     return RunReport(parked=Chat.objects.parked().count())
 

@@ -50,7 +50,7 @@ class ErasureRequestAdmin(BankScoped):
     @admin.action(description=_("Erase what the selected requests ask for"), permissions=["decide"])
     def erase(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         actor = request.user.get_username()
-        erased = [services.forget_asked(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset]
+        erased = [services.grant_erasure_request(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset]
         count = sum(map(len, erased))
         done = ngettext("%(n)d turn is erased; see the receipt.", "%(n)d turns are erased; see the receipts.", count)
         self.message_user(request, done % {"n": count}, messages.SUCCESS)
@@ -59,7 +59,9 @@ class ErasureRequestAdmin(BankScoped):
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Reject the requests, because they were made by mistake or must not be granted."""
         actor = request.user.get_username()
-        restored = sum(services.restore_asked(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset)
+        restored = sum(
+            services.reject_erasure_request(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset
+        )
         done = ngettext(
             "%(n)d request is restored; the next sweep shows it.",
             "%(n)d requests are restored; the next sweep shows it.",

@@ -56,10 +56,10 @@ class NoteTaker:
         ``on_part`` is called in this thread with the numbers of finished parts and of all parts. Raises the error of an
         outage, and the first error if all parts failed.
         """
-        now = conf.current()
+        settings = conf.current()
         limit = self.budget.read
-        size = min(now.chunk_tokens, limit)
-        parts = transcript.even_chunks(data, size, width=now.concurrency, limit=limit, encoding=now.encoding)
+        size = min(settings.chunk_tokens, limit)
+        parts = transcript.even_chunks(data, size, width=settings.concurrency, limit=limit, encoding=settings.encoding)
         max_tokens = max(200, PARTS_BUDGET_FACTOR * self.budget.notes // len(parts))
         calls = [partial(self._ask_for_notes, part, PromptContext(), max_tokens) for part in parts]
         results = zip(run_parallel(calls, on_part), parts, strict=True)

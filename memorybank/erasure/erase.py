@@ -52,7 +52,7 @@ HALF_FIELDS = next(table.words for table in TABLES if table.model is Output)
 
 
 @at_present
-def forget(
+def erase(
     bank: Bank,
     *,
     chat: str | None = None,
@@ -81,7 +81,7 @@ def forget(
 
 
 @at_present
-def clear(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime = PRESENT) -> ErasureReceipt:
+def erase_everything(bank: Bank, *, actor: str, dry_run: bool = False, now: datetime = PRESENT) -> ErasureReceipt:
     """Erase every chat of a bank with all its memory. Turns from before ``now`` are not imported again."""
     return _forget(bank, ErasureKind.EVERYTHING, "", actor=actor, now=now, dry_run=dry_run)
 
@@ -103,7 +103,7 @@ def _forget(
 
 
 @at_present
-def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> list[ErasureReceipt]:
+def grant_erasure_request(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> list[ErasureReceipt]:
     """Erase the turns of a request; return a receipt for each turn, or none if the request is no longer open.
 
     Raises ``ErasureRequest.DoesNotExist``.
@@ -112,7 +112,7 @@ def forget_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRE
     if not requests.close(request, ErasureRequest.State.ERASED, actor, now):
         return []
     outputs = list(Output.objects.filter(chat__bank=bank, pk__in=request.outputs).values_list("pk", flat=True))
-    return [forget(bank, output=pk, actor=actor, now=now) for pk in outputs]
+    return [erase(bank, output=pk, actor=actor, now=now) for pk in outputs]
 
 
 @dataclass(frozen=True, slots=True)

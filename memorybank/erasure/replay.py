@@ -10,14 +10,14 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.erasure.erase import clear, forget
+from memorybank.erasure.erase import erase, erase_everything
 from memorybank.erasure.scope import ErasureKind, Target, subject_of
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Erasure, Output
 from memorybank.models.chat import OutputQuerySet
 from memorybank.models.privacy import Subject
 
-#: Hash of a target → the target as ``forget`` takes it, and its turns.
+#: Hash of a target → the target as ``erase`` takes it, and its turns.
 Targets = Mapping[str, tuple[Target, OutputQuerySet]]
 #: The fields of an exported receipt; ``at`` is a ``datetime``.
 RECEIPT_FIELDS = ("kind", "subject", "asked_by", "epoch", "counts", "at")
@@ -76,10 +76,10 @@ def _repeat(
         return
     try:
         if row["kind"] == ErasureKind.EVERYTHING and turns.exists():
-            receipt = clear(bank, actor=actor, now=now)
+            receipt = erase_everything(bank, actor=actor, now=now)
         elif row["subject"] in targets and row["kind"] != ErasureKind.EVERYTHING:
             named: dict[str, Any] = {row["kind"]: target}
-            receipt = forget(bank, **named, actor=actor, now=now)
+            receipt = erase(bank, **named, actor=actor, now=now)
         else:
             return
     except InvalidInput:  # already erased because of another receipt

@@ -89,7 +89,7 @@ def confirmation(output: Output) -> str:
 
 
 @at_present
-def restore_asked(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> bool:
+def reject_erasure_request(bank: Bank, *, request_id: int, actor: str, now: datetime = PRESENT) -> bool:
     """Reject a request and restore its turns; return whether it was still open.
 
     Raises ``ErasureRequest.DoesNotExist``.

@@ -26,4 +26,4 @@ def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int
         if now:
             BlockLineVersion.objects.note(bank, rest, now)
     # By two: what remains has the version after the bank's, and must be outdated itself, so that it is rendered again.
-    Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, compress_at=LONG_DUE)
+    Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, consolidate_at=LONG_DUE)

@@ -52,8 +52,8 @@ class Migration(migrations.Migration):
                 ('capped_at', models.DateTimeField(blank=True, editable=False, help_text='Since when the monthly cap is reached.', null=True)),
                 ('remembers_since', models.DateTimeField(blank=True, editable=False, help_text='Turns from before this time are excluded from memory.', null=True)),
                 ('expire_at', models.DateTimeField(blank=True, editable=False, help_text='When retention is checked next.', null=True)),
-                ('compress_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('settled_at', models.DateTimeField(blank=True, editable=False, help_text='When it was last consolidated.', null=True)),
+                ('consolidate_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('consolidated_at', models.DateTimeField(blank=True, editable=False, help_text='When it was last consolidated.', null=True)),
                 ('queue_position', models.PositiveBigIntegerField(blank=True, editable=False, help_text='Its position in the work queue; empty: not queued.', null=True)),
                 ('attempts', models.PositiveIntegerField(default=0, editable=False)),
                 ('last_error', models.CharField(blank=True, editable=False, max_length=500)),
@@ -247,7 +247,7 @@ class Migration(migrations.Migration):
                 ('normative', models.BooleanField(default=False, editable=False, help_text='It says how to behave or answer; until somebody releases it, it binds only its author.')),
                 ('reported', models.PositiveSmallIntegerField(default=0, editable=False, help_text="Whether it is told in its speaker's name and in quotes; its text has no quotes.")),
                 ('released_by', models.CharField(blank=True, help_text='Who released it from quarantine.', max_length=200)),
-                ('kept_back_by', models.CharField(blank=True, help_text='Who decided that it stays quarantined.', max_length=200)),
+                ('quarantine_confirmed_by', models.CharField(blank=True, help_text='Who decided that it stays quarantined.', max_length=200)),
             ],
             options={
                 'ordering': ['entry_id', 'position'],
@@ -425,7 +425,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='bank',
-            index=models.Index(condition=models.Q(('compress_at__isnull', False)), fields=['compress_at'], name='bank_compressible'),
+            index=models.Index(condition=models.Q(('consolidate_at__isnull', False)), fields=['consolidate_at'], name='bank_to_consolidate'),
         ),
         migrations.AddIndex(
             model_name='bank',

@@ -29,7 +29,7 @@ def month_of(now: datetime) -> datetime:
 
 
 @at_present
-def spent(bank: Bank, *, now: datetime = PRESENT) -> Decimal:
+def cost_this_month(bank: Bank, *, now: datetime = PRESENT) -> Decimal:
     """The cost of ``bank``'s memory this month (UTC)."""
     return spent_since([bank], month_of(now))
 
@@ -41,7 +41,7 @@ def spent_since(banks: Iterable[Bank], since: datetime) -> Decimal:
 
 def is_capped(bank: Bank, now: datetime) -> bool:
     """Whether the bank or its owner has spent this month's budget. A running call may exceed it."""
-    if any(cap is not None and spent(bank, now=now) >= cap for (cap,) in _CAP.rows(bank.pk)):
+    if any(cap is not None and cost_this_month(bank, now=now) >= cap for (cap,) in _CAP.rows(bank.pk)):
         return True
     path = conf.current().capped_for_bank
     return bool(path and import_string(path)(bank, month_of(now)))
@@ -68,7 +68,7 @@ def notify_near(bank: Bank, calls: Iterable[LLMCall], now: datetime) -> None:
     cost = sum((call.cost or Decimal() for call in calls if call.purpose not in OF_CHATS), Decimal())
     cap = Bank.objects.filter(pk=bank.pk).values_list("monthly_cap", flat=True).first() if cost else None
     if cap:
-        after, near = spent(bank, now=now), cap * NEAR_SHARE
+        after, near = cost_this_month(bank, now=now), cap * NEAR_SHARE
         if after - cost < near <= after < cap:
             hooks.notify(bank.pk, Change.CAP_NEAR, [bank.pk])
 
@@ -97,5 +97,5 @@ def _resume(bank: Bank, now: datetime) -> None:
     chats = Chat.objects.filter(pk__in=waiting.leaves().values("chat"), parked_at=None).remembered()
     chats.update(stale=True, due_at=now)
     extracted.update(stale=True)
-    Bank.objects.touch(bank.pk, capped_at=None, compress_at=now)
+    Bank.objects.touch(bank.pk, capped_at=None, consolidate_at=now)
     logger.info("bank %s: below its cap again", bank.pk)

@@ -211,7 +211,7 @@ def _within(lines: Sequence[ParsedLine], words: int) -> list[ParsedLine]:
 
 
 @at_present
-def outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
+def current_outage(*, now: datetime = PRESENT) -> LLMEndpoint | None:
     """The summary model's endpoint while it backs off, with ``retry_at`` and ``last_error``; else None."""
     model = llm.get("summary")
     if model is None:

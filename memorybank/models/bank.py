@@ -31,9 +31,9 @@ LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BankQuerySet(LeasedQuerySet["Bank"]):
-    def compressible(self, now: datetime) -> BankQuerySet:
+    def due_for_consolidation(self, now: datetime) -> BankQuerySet:
         """Banks that may have something to roll up at ``now``, longest waiting first."""
-        return self.filter(enabled=True, compress_at__lte=now).leasable(now).order_by("compress_at", "pk")
+        return self.filter(enabled=True, consolidate_at__lte=now).leasable(now).order_by("consolidate_at", "pk")
 
     def expiring(self, now: datetime) -> BankQuerySet:
         """Banks, enabled or not, whose retention is due for a check at ``now``."""
@@ -45,7 +45,9 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
 
     def not_recent(self, now: datetime) -> BankQuerySet:
         """Banks not consolidated in the last ``refresh_seconds``; times after ``now`` do not count."""
-        return self.exclude(settled_at__gt=now - timedelta(seconds=conf.current().refresh_seconds), settled_at__lte=now)
+        return self.exclude(
+            consolidated_at__gt=now - timedelta(seconds=conf.current().refresh_seconds), consolidated_at__lte=now
+        )
 
     def select_for_update(
         self, nowait: bool = False, skip_locked: bool = False, of: Sequence[str] = (), no_key: bool = True
@@ -187,8 +189,10 @@ class Bank(Leased):
         null=True, blank=True, editable=False, help_text="Turns from before this time are excluded from memory."
     )
     expire_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When retention is checked next.")
-    compress_at = models.DateTimeField(null=True, blank=True, editable=False)
-    settled_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When it was last consolidated.")
+    consolidate_at = models.DateTimeField(null=True, blank=True, editable=False)
+    consolidated_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="When it was last consolidated."
+    )
     queue_position = models.PositiveBigIntegerField(
         null=True, blank=True, editable=False, help_text="Its position in the work queue; empty: not queued."
     )
@@ -217,8 +221,10 @@ class Bank(Leased):
             ),
         ]
         indexes = [
-            # Read by BankQuerySet.compressible on every sweep; a consolidated bank is not in it.
-            models.Index(name="bank_compressible", fields=["compress_at"], condition=Q(compress_at__isnull=False)),
+            # Read by BankQuerySet.due_for_consolidation on every sweep; a consolidated bank is not in it.
+            models.Index(
+                name="bank_to_consolidate", fields=["consolidate_at"], condition=Q(consolidate_at__isnull=False)
+            ),
             # Read by BankQuerySet.expiring on every sweep; banks that keep everything are not in it.
             models.Index(name="bank_expiring", fields=["expire_at"], condition=Q(expire_at__isnull=False)),
             # Read by BankQuerySet.rotate_first before every chat; banks with nothing due are not in it.

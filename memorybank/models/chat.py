@@ -109,7 +109,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
                 digests[bank.pk].prune()
                 bank.blocks.drop(bank, keys[bank.pk])
                 bank.line_versions.drop(bank, chats=keys[bank.pk], standing=True)
-                Bank.objects.touch(bank.pk, epoch=F("epoch") + 1, compress_at=LONG_DUE)
+                Bank.objects.touch(bank.pk, epoch=F("epoch") + 1, consolidate_at=LONG_DUE)
         return deleted
 
     delete.queryset_only = True  # type: ignore[attr-defined]  # as Django's: no Chat.objects.delete()

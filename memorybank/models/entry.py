@@ -113,7 +113,7 @@ class EntryQuerySet(ByAudience["Entry"]):
         digest.bank.facts.filter(entry__in=below.leaves()).update(tier=digest.tier)
         lines = digest.bank.facts.filter(entry__in=below.digests())
         lines.update(tier=None)
-        lines.settled().update(tier=digest.tier)
+        lines.decided_by_person().update(tier=digest.tier)
         self.update(parent=digest)
 
     def to_rebuild(self) -> list[Entry]:

@@ -33,7 +33,7 @@ def _stands(viewer: str) -> Q:
 
 
 #: The fields of a rule that waits for an owner: until one refuses it, it is told as its author's report.
-WAITING: Mapping[str, Any] = {"quarantine": NORMATIVE, "normative": True, "detail": True, "kept_back_by": ""}
+WAITING: Mapping[str, Any] = {"quarantine": NORMATIVE, "normative": True, "detail": True, "quarantine_confirmed_by": ""}
 
 
 def _may_be_shown() -> Q:
@@ -120,15 +120,15 @@ class FactQuerySet(ByAudience["Fact"]):
         outputs = FactOutput.objects.by_fact(ids) if ids else {}
         return [_state(row, outputs) for row in rows]
 
-    def settled(self) -> FactQuerySet:
+    def decided_by_person(self) -> FactQuerySet:
         """Facts that a person pinned, edited, hid, released or confirmed as quarantined; no model may replace them."""
-        judged = ~Q(released_by="") | ~Q(kept_back_by="")
+        judged = ~Q(released_by="") | ~Q(quarantine_confirmed_by="")
         return self.filter(Q(pinned=True) | Q(hidden=True) | ~Q(edited_by="") | judged)
 
     def to_review(self) -> FactQuerySet:
         """Quarantined facts that no person has reviewed, without what one person likes for themselves."""
         held = self.exclude(quarantine="").exclude(quarantine=OWN_PREFERENCE)  # apart, for the partial index
-        return held.filter(hidden=False, kept_back_by="")
+        return held.filter(hidden=False, quarantine_confirmed_by="")
 
     def preferences_of(self, author: str, *, viewer: str = NOBODY) -> FactQuerySet:
         """Unapproved normative facts that cite only this author's own words. They bind only the author.
@@ -254,7 +254,9 @@ class Fact(models.Model):
         help_text="Whether it is told in its speaker's name and in quotes; its text has no quotes.",
     )
     released_by = models.CharField(max_length=200, blank=True, help_text="Who released it from quarantine.")
-    kept_back_by = models.CharField(max_length=200, blank=True, help_text="Who decided that it stays quarantined.")
+    quarantine_confirmed_by = models.CharField(
+        max_length=200, blank=True, help_text="Who decided that it stays quarantined."
+    )
     superseded_by = models.ForeignKey("self", models.SET_NULL, related_name="supersedes", null=True, blank=True)
 
     objects: ClassVar[FactQuerySet] = FactQuerySet.as_manager()  # type: ignore[assignment]
@@ -322,7 +324,7 @@ class Fact(models.Model):
         return bool(self.reported or self.normative) and not approved
 
     @property
-    def settled_by_hand(self) -> bool:
-        """Whether a person has decided on it (see :meth:`FactQuerySet.settled`), so that no model may replace it."""
-        judged = self.edited_by or self.released_by or self.kept_back_by
+    def decided_by_person(self) -> bool:
+        """Whether a person has decided on it, so that no model may replace it."""
+        judged = self.edited_by or self.released_by or self.quarantine_confirmed_by
         return self.pinned or self.hidden or bool(judged)

@@ -25,8 +25,8 @@ from .public_id import public_id
 
 def backoff(failures: int, draw: Callable[[], float] = random.random) -> timedelta:
     """Exponential backoff with AWS's "equal jitter": half of the pause is fixed, half is random (``draw``: 0 to 1)."""
-    now = conf.current()
-    ceiling = min(now.backoff_max_seconds, now.backoff_seconds * 2 ** min(max(failures, 1) - 1, 20))
+    settings = conf.current()
+    ceiling = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** min(max(failures, 1) - 1, 20))
     return timedelta(seconds=ceiling / 2 + ceiling / 2 * draw())
 
 

@@ -45,7 +45,7 @@ def last_sweep() -> datetime | None:
     return Sweep.objects.values_list("at", flat=True).first()
 
 
-def failing(bank: Bank | None = None) -> int:
+def count_failing_chats(bank: Bank | None = None) -> int:
     """The number of chats whose last attempt failed and that wait for a retry, in one bank or in all."""
     chats = Chat.objects.failing()
     return (chats.filter(bank=bank) if bank else chats).count()
@@ -59,7 +59,7 @@ def health_metrics(*, now: datetime = PRESENT) -> HealthMetrics:
     prompts = PromptCount.objects.filter(day=midnight.date()).order_by().values_list("memory").annotate(Sum("prompts"))
     return HealthMetrics(
         due=due.count(),
-        failing=failing(),
+        failing=count_failing_chats(),
         parked=Chat.objects.parked().count(),
         lag_seconds=_seconds_since(due.aggregate(first=Min("due_at"))["first"], now),
         block_seconds=_seconds_since(_oldest_outdated_block(now), now),
@@ -73,8 +73,8 @@ def health_metrics(*, now: datetime = PRESENT) -> HealthMetrics:
 def _oldest_outdated_block(now: datetime) -> datetime | None:
     """The time since which the longest-waiting block has waited for its new rendering."""
     # The due time of an invalidated block is LONG_DUE; it has waited since the bank was last consolidated.
-    since = Greatest("compress_at", Coalesce("settled_at", "compress_at"))
-    waiting = Bank.objects.compressible(now).order_by()
+    since = Greatest("consolidate_at", Coalesce("consolidated_at", "consolidate_at"))
+    waiting = Bank.objects.due_for_consolidation(now).order_by()
     oldest: datetime | None = waiting.aggregate(oldest=Min(since))["oldest"]
     return oldest
 

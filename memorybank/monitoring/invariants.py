@@ -36,7 +36,7 @@ class Violation:
     what: str
 
 
-def check(bank: Bank) -> list[Violation]:
+def find_violations(bank: Bank) -> list[Violation]:
     """All violations in a bank; an empty list proves that the invariants hold now."""
     checks = (_coverage, _tree, _tiers, _citations, _budget, _audience, _trail)
     return [violation for invariant in checks for violation in invariant(bank)]
@@ -107,7 +107,7 @@ def _tiers(bank: Bank) -> Iterator[Violation]:
         for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity", "chat__private")
     }
     facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
-    settled = set(facts.settled().values_list("pk", flat=True))
+    settled = set(facts.decided_by_person().values_list("pk", flat=True))
     for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
         if own != bank.pk or entry not in entries:
             yield Violation("I2", f"fact {public_id(pk)}", "its entry belongs to another bank")

@@ -71,7 +71,7 @@ class RecordedCounts(NamedTuple):
     turns: int = 0
 
 
-def recorded(bank: Bank) -> RecordedCounts:
+def count_recorded(bank: Bank) -> RecordedCounts:
     """Count a bank's chats and turns, without turns of private chats. Makes two queries."""
     written = bank.chats.filter(last_output_at__isnull=False)
     chats = written.aggregate(chats=Count("pk", filter=Q(private=False)), private=Count("pk", filter=Q(private=True)))
@@ -93,7 +93,7 @@ class EarlierTurnCounts:
     cost: Decimal | None
 
 
-def history(bank: Bank) -> EarlierTurnCounts:
+def count_earlier_turns(bank: Bank) -> EarlierTurnCounts:
     """The turns that enabling memory with history would include, without private chats and excluded people.
 
     Makes a handful of queries. Counts the tokens of the newest turns only and estimates the others.

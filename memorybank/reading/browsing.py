@@ -59,7 +59,7 @@ def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) 
 
 
 @at_present
-def find(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[FactState]:
+def search_facts(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[FactState]:
     """The facts about the subject of a question that ``viewer`` may read, best first.
 
     Replaced, hidden and quarantined facts are included, after all others. ``bank`` must have been read just now.

@@ -25,7 +25,7 @@ from memorybank.reading.recall import index_cache
 from memorybank.reading.recall.notes import SentencePlace
 
 #: Notes that were given with a message, as the places of their sentences.
-GivenNotes = Sequence[SentencePlace]
+NotePlaces = Sequence[SentencePlace]
 #: Raw SQL, because every message waits for it: building the query with the ORM takes 1.3 ms, running it 0.03 ms.
 STATE_QUERY = """
     SELECT bank.enabled, bank.version, bank.epoch, bank.index_version,
@@ -71,15 +71,15 @@ def prompt_memory(
     chat_key: str = "",
     question: str = "",
     asker: Asker = ANYBODY,
-    given: Sequence[GivenNotes] = (),
-    given_now: GivenNotes | None = None,
+    given: Sequence[NotePlaces] = (),
+    given_now: NotePlaces | None = None,
     now: datetime = PRESENT,
 ) -> PromptMemory:
     """The memory for a chat's next message: the stored block for the system prompt, and notes beside the message.
 
     The block takes two indexed reads, or one while memory stays the same, whatever the size of the bank. It depends on
     neither question nor asker. A warm chat keeps its version of the block until that is invalidated, so call
-    ``keep_prompt`` for every prompt that is sent. Raises ``Bank.DoesNotExist``.
+    ``record_sent_prompt`` for every prompt that is sent. Raises ``Bank.DoesNotExist``.
 
     ``given`` holds the notes that accompanied earlier messages of the prompt; ``earlier`` of the result renders them
     again, without sentences that may no longer be shown. ``given_now`` holds the notes of the newest message if it was

@@ -55,9 +55,15 @@ from memorybank.models.bank import (
     MIN_TOKENS,
 )
 from memorybank.monitoring.dashboard import Dashboard, load_dashboard
-from memorybank.monitoring.health import HealthMetrics, failing, health_metrics, last_sweep
-from memorybank.monitoring.invariants import check
-from memorybank.monitoring.statistics import RecordedCounts, history, recorded, statistics, summary_cost
+from memorybank.monitoring.health import HealthMetrics, count_failing_chats, health_metrics, last_sweep
+from memorybank.monitoring.invariants import find_violations
+from memorybank.monitoring.statistics import (
+    RecordedCounts,
+    count_earlier_turns,
+    count_recorded,
+    statistics,
+    summary_cost,
+)
 from memorybank.monitoring.time_series import CHART_PERIOD_DAYS as CHART_PERIODS
 from memorybank.monitoring.time_series import TimeSeries
 from memorybank.new_output import (
@@ -69,12 +75,20 @@ from memorybank.new_output import (
 )
 from memorybank.prepared import PreparedQuery, insert
 from memorybank.prompts import text as prompt_text
-from memorybank.quoted_words import keep_quoted
-from memorybank.reading.browsing import Origin, browse, find, lines_to_review, origins, resting_beside, sentences
+from memorybank.quoted_words import store_quotes
+from memorybank.reading.browsing import (
+    Origin,
+    browse,
+    lines_to_review,
+    origins,
+    resting_beside,
+    search_facts,
+    sentences,
+)
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
 from memorybank.reading.personal import ANYBODY, Asker, in_own_words, personal_facts
-from memorybank.reading.prompting import GivenNotes, prompt_memory
+from memorybank.reading.prompting import NotePlaces, prompt_memory
 from memorybank.reading.recall.hits import Hit, recall
 from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render
@@ -129,19 +143,19 @@ from memorybank.services.memory import (
 )
 from memorybank.services.outputs import outputs_of, turns_from, turns_of
 from memorybank.services.tokens import count_tokens
-from memorybank.writing.kept_prompts import count_prompt, keep_prompt
+from memorybank.writing.sent_prompts import count_prompt, record_sent_prompt
 
 if TYPE_CHECKING:
     from memorybank.compaction.compact import compact_chat, finish_compaction
     from memorybank.compaction.lease import begin_compaction, resume_compaction
     from memorybank.compaction.titling import improve_title
     from memorybank.compaction.tool_messages import render_tool_messages
-    from memorybank.erasure.erase import clear, forget, forget_asked
+    from memorybank.erasure.erase import erase, erase_everything, grant_erasure_request
     from memorybank.erasure.replay import receipts, replay
-    from memorybank.erasure.requests import restore_asked
+    from memorybank.erasure.requests import reject_erasure_request
     from memorybank.indexing.document_writer import reindex
-    from memorybank.model_calls.budget_cap import month_of, spent, spent_since
-    from memorybank.model_calls.session import outage
+    from memorybank.model_calls.budget_cap import cost_this_month, month_of, spent_since
+    from memorybank.model_calls.session import current_outage
     from memorybank.monitoring.statistics import expire_statistics
     from memorybank.safety.quarantine import telling_words
     from memorybank.services.extraction import explain_line
@@ -149,7 +163,16 @@ if TYPE_CHECKING:
     from memorybank.services.provider_errors import clean_error
     from memorybank.worker import run, run_due, summarise_now
     from memorybank.writing.bank_settings import configure, disable, enable, opt_out, retry_parked, set_audience
-    from memorybank.writing.fact_edits import add, edit, hide, keep_quarantined, pin, release, restore, unpin
+    from memorybank.writing.fact_edits import (
+        add_fact,
+        confirm_quarantine,
+        edit_facts,
+        hide,
+        pin,
+        release,
+        restore,
+        unpin,
+    )
     from memorybank.writing.recording import add_messages, record_many, reopen_output, retry_output
     from memorybank.writing.revisions import complete, record
     from memorybank.writing.versions import bring_back, link_versions, set_aside, show_version, versions_of
@@ -162,9 +185,9 @@ _LATE = {
         "memorybank.compaction.lease": "begin_compaction resume_compaction",
         "memorybank.compaction.titling": "improve_title",
         "memorybank.compaction.tool_messages": "render_tool_messages",
-        "memorybank.erasure.erase": "clear forget forget_asked",
+        "memorybank.erasure.erase": "erase_everything erase grant_erasure_request",
         "memorybank.erasure.replay": "receipts replay",
-        "memorybank.erasure.requests": "restore_asked",
+        "memorybank.erasure.requests": "reject_erasure_request",
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",
         "memorybank.monitoring.statistics": "expire_statistics",
@@ -173,12 +196,12 @@ _LATE = {
         "memorybank.services.provider_errors": "clean_error",
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.bank_settings": "configure disable enable opt_out retry_parked set_audience",
-        "memorybank.writing.fact_edits": "add edit hide keep_quarantined pin release restore unpin",
+        "memorybank.writing.fact_edits": "add_fact edit_facts hide confirm_quarantine pin release restore unpin",
         "memorybank.writing.recording": "add_messages record_many reopen_output retry_output",
         "memorybank.writing.revisions": "complete record",
         "memorybank.writing.versions": "bring_back link_versions set_aside show_version versions_of",
-        "memorybank.model_calls.budget_cap": "month_of spent spent_since",
-        "memorybank.model_calls.session": "outage",
+        "memorybank.model_calls.budget_cap": "month_of cost_this_month spent_since",
+        "memorybank.model_calls.session": "current_outage",
     }.items()
     for name in names.split()
 }

@@ -32,7 +32,7 @@ def lock_bank(bank: Bank) -> None:
 def update_trusted_authors(ids: Collection[int]) -> None:
     """Have the blocks of these banks rendered again, because other authors are trusted now."""
     for bank_id in ids:
-        Bank.objects.touch(bank_id, compress_at=LONG_DUE)
+        Bank.objects.touch(bank_id, consolidate_at=LONG_DUE)
 
 
 def delete_banks(ids: Collection[int]) -> tuple[int, dict[str, int]]:

@@ -51,7 +51,7 @@ def enable(
         taken_in = _include_history(row, before) if history else 0
         if not row.enabled:
             left_out = 0 if history else before.filter(left_out=False).update(left_out=True)
-            row.enabled, row.compress_at, row.version = True, now, row.version + 1
+            row.enabled, row.consolidate_at, row.version = True, now, row.version + 1
             counts = {"left_out": left_out, "taken_in": taken_in}
             log(row, actor, Event.Action.ENABLE, now, **{name: count for name, count in counts.items() if count})
         elif taken_in:
@@ -100,7 +100,7 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
             setattr(row, name, value)
         _require_valid(row)
         if changed:
-            row.version, row.compress_at = row.version + 1, now
+            row.version, row.consolidate_at = row.version + 1, now
             row.expire_at = now if any(getattr(row, name) for name in RETENTION_SETTINGS) else None
             row.save()
             Chat.objects.schedule(row)
@@ -157,7 +157,7 @@ def set_audience(
                 outputs = {chat.pk: {}, **quoting}
                 cascade.remove_from_blocks(row, counts, facts=facts, outputs=outputs, chats=[chat.key], now=now)
             else:  # no block has its lines; the new epoch stops summaries in progress from writing
-                Bank.objects.touch(row.pk, epoch=F("epoch") + 1, compress_at=LONG_DUE)
+                Bank.objects.touch(row.pk, epoch=F("epoch") + 1, consolidate_at=LONG_DUE)
         action = Event.Action.PUBLIC if readers is None else Event.Action.PRIVATE
         log(row, actor, action, now, chat=chat.pk, **({"readers": len(people)} if people else {}))
         transaction.set_rollback(dry_run)

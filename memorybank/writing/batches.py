@@ -55,7 +55,7 @@ def _outputs(chat: Chat, after: int) -> list[Output]:
 
 
 def _is_replaceable(fact: Fact) -> bool:
-    return not (fact.detail or fact.settled_by_hand)
+    return not (fact.detail or fact.decided_by_person)
 
 
 def _bounded(outputs: Iterable[Output]) -> Iterator[Output]:

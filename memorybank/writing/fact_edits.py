@@ -74,7 +74,7 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
     """Release quarantined facts permanently; return how many were quarantined. The next sweep shows them."""
     with _locked_facts(bank, fact_ids) as (row, facts):
         quarantined = [fact for fact in facts if fact.quarantine]
-        _update_facts(quarantined, quarantine="", released_by=actor[:200], kept_back_by="")
+        _update_facts(quarantined, quarantine="", released_by=actor[:200], quarantine_confirmed_by="")
         if quarantined:
             invalidate(row, now=now)
         for fact in quarantined:
@@ -83,11 +83,11 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
 
 
 @at_present
-def keep_quarantined(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
+def confirm_quarantine(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Confirm the quarantine of facts, so that nobody need review them again; return how many were unreviewed."""
     with _locked_facts(bank, fact_ids) as (row, facts):
-        confirmed = [fact for fact in facts if fact.quarantine and not fact.kept_back_by]
-        _update_facts(confirmed, kept_back_by=actor[:200])
+        confirmed = [fact for fact in facts if fact.quarantine and not fact.quarantine_confirmed_by]
+        _update_facts(confirmed, quarantine_confirmed_by=actor[:200])
         if confirmed:
             log(row, actor, Event.Action.KEEP, now, facts=[fact.pk for fact in confirmed])
     return len(confirmed)
@@ -106,7 +106,7 @@ def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = 
 
 
 @at_present
-def edit(
+def edit_facts(
     bank: Bank,
     *,
     fact_ids: Collection[int],
@@ -127,7 +127,7 @@ def edit(
         for fact in changed:
             if screened and (reason := quarantine.reason(text)):
                 set_quarantine(fact, reason)
-                fact.released_by = fact.kept_back_by = ""
+                fact.released_by = fact.quarantine_confirmed_by = ""
             _apply_edit(fact, text, actor, now)
             _supersede_sources(fact)
         _update_tiers(row, changed)
@@ -142,7 +142,7 @@ def edit(
 
 
 @at_present
-def add(
+def add_fact(
     bank: Bank,
     *,
     text: str,
@@ -187,7 +187,7 @@ def _set_pinned(
         _update_facts(changed, **values)
         _update_tiers(row, changed)
         if changed:
-            Bank.objects.touch(row.pk, compress_at=now)
+            Bank.objects.touch(row.pk, consolidate_at=now)
             log(row, actor, action, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)
@@ -289,7 +289,7 @@ def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
 def _update_tiers(bank: Bank, facts: Iterable[Fact]) -> None:
     """Set the tier of absorbed digests' lines: the live digest's while a person's decision holds, otherwise none."""
     absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and not fact.entry.is_leaf}
-    settled = set(bank.facts.settled().filter(pk__in=absorbed).values_list("pk", flat=True))
+    settled = set(bank.facts.decided_by_person().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():
         *_below, live = entry.upwards()
         bank.facts.filter(pk=pk).update(tier=live.tier if pk in settled else None)

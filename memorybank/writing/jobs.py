@@ -42,7 +42,7 @@ def request_job(
         job.save(update_fields=["total"] if open_job else None)  # a worker may be updating its progress
         # A new version makes the workers render the block again as well.
         new_version = {"version": F("version") + 1} if kind == JobKind.REBUILD else {}
-        Bank.objects.filter(pk=row.pk).update(compress_at=now, settled_at=None, **new_version)
+        Bank.objects.filter(pk=row.pk).update(consolidate_at=now, consolidated_at=None, **new_version)
         log(row, actor, Event.Action(kind.value), now)
     return job
 
@@ -103,4 +103,4 @@ def _remaining(job: Job) -> int:
 
 
 def _is_up_to_date(job: Job, now: datetime) -> bool:
-    return not Bank.objects.filter(pk=job.bank_id, compress_at__lte=now).exists()
+    return not Bank.objects.filter(pk=job.bank_id, consolidate_at__lte=now).exists()

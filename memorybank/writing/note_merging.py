@@ -76,12 +76,16 @@ def _with_citations_of_both(line: ParsedLine, other: ParsedLine) -> ParsedLine:
 
 def _merge_with_model(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """At most as many lines as a leaf holds: groups of neighbouring lines are merged in parallel."""
-    now = conf.current()
-    items = transcript.numbered((line.text for line in lines), encoding=now.encoding)
+    settings = conf.current()
+    items = transcript.numbered((line.text for line in lines), encoding=settings.encoding)
     groups = transcript.even_chunks(
-        items, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
+        items,
+        settings.chunk_tokens,
+        width=settings.concurrency,
+        limit=settings.input_tokens,
+        encoding=settings.encoding,
     )
-    with ThreadPoolExecutor(max_workers=now.concurrency, thread_name_prefix="group") as pool:
+    with ThreadPoolExecutor(max_workers=settings.concurrency, thread_name_prefix="group") as pool:
         return [
             line
             for group in pool.map(bank_scope.carried(partial(_merge_group, session, bank, lines)), groups)
@@ -93,14 +97,14 @@ def _merge_group(
     session: ModelSession, bank: Bank, lines: Sequence[ParsedLine], shown: Sequence[SourceItem]
 ) -> list[ParsedLine]:
     """The model's lines for one group; the originals if it fails or takes too long."""
-    now = conf.current()
+    settings = conf.current()
     originals = {item.label: lines[int(item.label) - 1] for item in shown}
-    share = max(1, now.lines_per_leaf * len(originals) // len(lines))
+    share = max(1, settings.lines_per_leaf * len(originals) // len(lines))
     prompt = PromptSpec("merge", share * WORDS_PER_LINE, share, {"focus": bank.focus})
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="merge")
     try:
         merged = pool.submit(bank_scope.carried(session.ask), Purpose.MERGE, prompt, shown).result(
-            timeout=now.merge_seconds
+            timeout=settings.merge_seconds
         )
     except (LLMError, TookTooLong) as error:
         logger.warning("merge failed, the parts stand as they are: %s", type(error).__name__)

@@ -58,10 +58,10 @@ class TakenNotes:
 
 def choose_strategy(size: int) -> Strategy:
     """The strategy for a transcript of ``size`` tokens."""
-    now = conf.current()
-    if size <= now.chunk_from_tokens:
+    settings = conf.current()
+    if size <= settings.chunk_from_tokens:
         return Strategy.SINGLE
-    return Strategy.PREEMPTIVE if size <= now.input_tokens else Strategy.REQUIRED
+    return Strategy.PREEMPTIVE if size <= settings.input_tokens else Strategy.REQUIRED
 
 
 def take_notes(
@@ -133,8 +133,8 @@ def _is_own_preference(draft: DraftFact, people: Mapping[int, set[str]]) -> bool
 
 
 def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
-    now = conf.current()
-    extracted = extraction.extract(turns, share=now.detail_share, encoding=now.encoding)
+    settings = conf.current()
+    extracted = extraction.extract(turns, share=settings.detail_share, encoding=settings.encoding)
     judged = _judge_messages(turns)
     steering = {turn for (turn, _), message in judged.items() if message.quarantine}
     drafts = []
@@ -231,14 +231,18 @@ def _known_items(known: Sequence[Fact]) -> dict[str, tuple[Fact, SourceItem]]:
 
 
 def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], planned: list[SourceItem]) -> TakenNotes:
-    now = conf.current()
+    settings = conf.current()
     chunks = transcript.even_chunks(
-        planned, now.chunk_tokens, width=now.concurrency, limit=now.input_tokens, encoding=now.encoding
+        planned,
+        settings.chunk_tokens,
+        width=settings.concurrency,
+        limit=settings.input_tokens,
+        encoding=settings.encoding,
     )
 
     def read(chunk: Sequence[SourceItem]) -> list[ParsedLine]:
         shown = transcript.resolve_dates(
-            chunk, turns, encoding=now.encoding
+            chunk, turns, encoding=settings.encoding
         )  # in the thread, so that the first chunks need not wait
         return session.ask(Purpose.CHUNK, _prompt_spec(bank, shown), shown)
 
@@ -252,9 +256,9 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
 
 def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False) -> PromptSpec:
     """The prompt for these items, with a word limit that grows with their tokens, within bounds."""
-    now = conf.current()
-    words = MIN_NOTE_WORDS + int(sum(item.tokens for item in shown) * now.words_per_token)
-    return PromptSpec("summarise", min(words, now.words_per_call), context={"focus": bank.focus, "known": known})
+    settings = conf.current()
+    words = MIN_NOTE_WORDS + int(sum(item.tokens for item in shown) * settings.words_per_token)
+    return PromptSpec("summarise", min(words, settings.words_per_call), context={"focus": bank.focus, "known": known})
 
 
 def _to_draft(line: ParsedLine, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]) -> DraftFact:

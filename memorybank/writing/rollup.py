@@ -58,19 +58,19 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
         return 0
     done = 0
     # Work that stops early is due again at once.
-    outcome: dict[str, Any] = {"attempts": 0, "last_error": "", "compress_at": now}
+    outcome: dict[str, Any] = {"attempts": 0, "last_error": "", "consolidate_at": now}
     try:
         while step := _next_step(bank, now):
             _digest(bank, step, now)
             done += 1
             jobs.after_digest(bank, now)
-        outcome["compress_at"] = _next_check(bank, now)
+        outcome["consolidate_at"] = _next_check(bank, now)
     except OutdatedWork as reason:
         logger.info("bank %s: roll-up stopped: %s", bank_id, reason)
     except Exception as error:
         attempts = bank.attempts + 1
         message = str(error) if isinstance(error, LLMError) else type(error).__name__
-        outcome = {"attempts": attempts, "last_error": message[:500], "compress_at": now + backoff(attempts)}
+        outcome = {"attempts": attempts, "last_error": message[:500], "consolidate_at": now + backoff(attempts)}
         raise
     finally:
         bank.release(**outcome)
@@ -114,9 +114,9 @@ def _waits_for_model(bank: Bank) -> bool:
 
 
 def _next_check(bank: Bank, now: datetime) -> Case | None:
-    """The next ``compress_at``: when time alone may make a digest due; None while the bank fits its budget.
+    """The next ``consolidate_at``: when time alone may make a digest due; None while the bank fits its budget.
 
-    If the bank's version changed meanwhile, its ``compress_at`` stays.
+    If the bank's version changed meanwhile, its ``consolidate_at`` stays.
     """
     seen = Bank.objects.filter(pk=bank.pk).values_list("version", flat=True).first()
     frontier = bank.entries.all().frontier()
@@ -125,8 +125,8 @@ def _next_check(bank: Bank, now: datetime) -> Case | None:
         check_at = rollup_policy.next_due(frontier, now, bank.tz, written=_is_written())
         if _oldest_due_chat(bank, now):  # a period may wait for that chat
             check_at = min(check_at or now + RECHECK_DELAY, now + RECHECK_DELAY)
-    field = Bank._meta.get_field("compress_at")
-    return Case(When(version=seen, then=Value(check_at, output_field=field)), default=F("compress_at"))
+    field = Bank._meta.get_field("consolidate_at")
+    return Case(When(version=seen, then=Value(check_at, output_field=field)), default=F("consolidate_at"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +235,11 @@ def _ask_model(
     opened: ModelSession, bank: Bank, step: Step, notes: Sequence[DigestItem], target: int
 ) -> list[ParsedLine]:
     """Ask for the digest, in several parts if one call cannot read all notes."""
-    now = conf.current()
-    shown = transcript.numbered((f"({dates.format_date(n.said_on)}) {n.text}" for n in notes), encoding=now.encoding)
-    parts = transcript.chunks(shown, now.digest_input_tokens, encoding=now.encoding)
+    settings = conf.current()
+    shown = transcript.numbered(
+        (f"({dates.format_date(n.said_on)}) {n.text}" for n in notes), encoding=settings.encoding
+    )
+    parts = transcript.chunks(shown, settings.digest_input_tokens, encoding=settings.encoding)
     words = max(MIN_DIGEST_WORDS, int(target / _tokens_per_word(notes)) // len(parts))
     newest = dates.format_date(max(note.said_on for note in notes))
     named = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
@@ -288,7 +290,7 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
 def _write_lines(bank: Bank, digest: Entry, kept: list[Fact], written: list[DraftFact]) -> None:
     """Replace the facts that a digest keeps, and its lines that nobody has settled."""
     KeptFact.objects.replace(digest.pk, [fact.pk for fact in kept])
-    Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.settled_by_hand]).delete()
+    Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.decided_by_person]).delete()
     masker = MaskedValue.objects.masker(bank)  # with secrets learned during the model call
     drafts = [replace(draft, text=masker.mask(draft.text)) for draft in written]
     write_facts(digest, drafts, kept=[*kept, *digest.facts.all()])

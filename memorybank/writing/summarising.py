@@ -185,7 +185,7 @@ def _commit(
         leaf = _write_leaf(fresh, bank, batch, notes) if batch.outputs else None
         _advance_watermark(fresh, bank, batch.through, notes.failure, now)
         is_indexed = documents is not None and document_writer.write(chat, bank, documents, batch.through)
-        Bank.objects.touch(bank.pk, compress_at=now)
+        Bank.objects.touch(bank.pk, consolidate_at=now)
     chat.lease_token = ""  # released by the commit
     return _Summary(leaf, is_indexed, notes.failure)
 
@@ -229,7 +229,9 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
             fact.pk
             for fact in leaf.facts.prefetch_related("output_links")
             if not (
-                fact.settled_by_hand or unchanged.get(fact.text) == fact.detail or lasting.intersection(fact.citations)
+                fact.decided_by_person
+                or unchanged.get(fact.text) == fact.detail
+                or lasting.intersection(fact.citations)
             )
         }
     else:

@@ -37,7 +37,7 @@ def look(now: datetime) -> DueWork:
     """
     kinds: dict[str, QuerySet[Any]] = {
         "chats": Chat.objects.due(now),
-        "banks": Bank.objects.compressible(now).not_recent(now),
+        "banks": Bank.objects.due_for_consolidation(now).not_recent(now),
         "capped": Bank.objects.capped(),
         "expiring": Bank.objects.expiring(now),
         "unindexed": document_writer.waiting(),
@@ -49,8 +49,8 @@ def look(now: datetime) -> DueWork:
 
 def next_bank(now: datetime) -> int | None:
     """The bank to consolidate next: the rested bank that was consolidated longest ago."""
-    longest_ago = F("settled_at").asc(nulls_first=True)
-    rested = Bank.objects.compressible(now).not_recent(now).order_by(longest_ago, "compress_at", "pk")
+    longest_ago = F("consolidated_at").asc(nulls_first=True)
+    rested = Bank.objects.due_for_consolidation(now).not_recent(now).order_by(longest_ago, "consolidate_at", "pk")
     return rested.values_list("pk", flat=True).first()
 
 
@@ -70,7 +70,7 @@ def next_chat(now: datetime, *, bank: Bank | None = None, exclude: Collection[in
 def _due(now: datetime) -> ChatQuerySet:
     """The due chats; while the model backs off, only those with new turns, which are extracted meanwhile."""
     due = Chat.objects.due(now)
-    return due.filter(pending_outputs__gt=0) if session.outage(now=now) else due
+    return due.filter(pending_outputs__gt=0) if session.current_outage(now=now) else due
 
 
 def _next_queued(due: ChatQuerySet) -> int | None:
@@ -99,15 +99,15 @@ def queue_due_banks(now: datetime) -> bool:
 
 def due_banks(now: datetime, bank: Bank | None = None) -> list[int]:
     """Ids of the banks whose entries or block may need work now, rested or not."""
-    banks = Bank.objects.compressible(now)
+    banks = Bank.objects.due_for_consolidation(now)
     return list((banks.filter(pk=bank.pk) if bank else banks).values_list("pk", flat=True))
 
 
 def seconds_until_rested(now: datetime) -> float | None:
     """Seconds until every due bank may be consolidated; None if none is due."""
     rest = timedelta(seconds=conf.current().refresh_seconds)
-    waiting = Bank.objects.filter(enabled=True, compress_at__lte=now).order_by()
-    last: datetime | None = waiting.aggregate(last=Max("settled_at"))["last"]
+    waiting = Bank.objects.filter(enabled=True, consolidate_at__lte=now).order_by()
+    last: datetime | None = waiting.aggregate(last=Max("consolidated_at"))["last"]
     if last is None:
         return 0.0 if waiting.exists() else None
     # If the clock was set back, no bank may wait longer than one rest.

@@ -73,7 +73,7 @@ class ProjectAdmin(TenantScoped):
 
     @admin.display(description=_("Recorded before"))
     def before(self, project: Project) -> SafeString:
-        return render_to_string("projects/history.html", {"history": services.history(project.bank)})
+        return render_to_string("projects/history.html", {"history": services.count_earlier_turns(project.bank)})
 
     @admin.display(description=_("Read and accepted"))
     def accepted(self, project: Project) -> str:
@@ -133,7 +133,7 @@ LINKED_LISTS = {
 
 
 def _recorded(project: Project) -> dict[str, int]:
-    return (services.recorded(project.bank) if project.pk else services.RecordedCounts())._asdict()
+    return (services.count_recorded(project.bank) if project.pk else services.RecordedCounts())._asdict()
 
 
 def _links(links: list[tuple[str, str]]) -> SafeString:

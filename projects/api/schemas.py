@@ -55,7 +55,7 @@ StorableText = Annotated[str, AfterValidator(_storable)]
 #: The chat's key, chosen by the program.
 ChatKeyText = Annotated[StorableText, Field(min_length=1, max_length=200, examples=["c-17"])]
 #: A row's public number.
-NumberOut = Annotated[str, Field(pattern=r"^[a-z2-7]{13}$", examples=["p3zkqv5q7h2fy"])]
+PublicIdOut = Annotated[str, Field(pattern=r"^[a-z2-7]{13}$", examples=["p3zkqv5q7h2fy"])]
 #: A row's public number in a path; an invalid one gives a 404.
 NumberIn = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[a-z2-7]{13}$"})]
 #: A chat's key in a path.
@@ -117,7 +117,7 @@ def labels(text: str) -> dict[str, Any]:
         ) from None
 
 
-def row_number(name: str) -> int:
+def row_id_in_path(name: str) -> int:
     """The primary key for a number in a path; 404 if it is invalid."""
     try:
         return NUMBER.to_python(name)

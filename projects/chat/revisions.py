@@ -34,7 +34,7 @@ def edit(project: Project, output: Output, message: str, author: str, key: str) 
 
     Raises :class:`InvalidInput` like that function, and also while the turn is being answered.
     """
-    _require_settled(output)
+    _require_answered(output)
     replaces = set(services.turns_from(output).values_list("pk", flat=True))
     return service.ask(project, output.chat, message, author, key, replaces)
 
@@ -49,7 +49,7 @@ def regenerate(project: Project, output: Output, author: str) -> AnswerRequest:
         raise InvalidInput(_("No chat model is configured, so there would be no answer."))
     unanswered = services.turns_of(output.chat).unanswered().filter(replaces=[output.pk]).first()
     if unanswered:
-        _require_settled(unanswered)
+        _require_answered(unanswered)
         return service.ask_again(project, output.chat, unanswered)
     return service.ask(project, output.chat, output.question, author, replaces=[output.pk])
 
@@ -59,7 +59,7 @@ def resume(project: Project, output: Output, author: str) -> AnswerRequest:
 
     A stopped answer counts as complete, so it is continued in a new version of its turn.
     """
-    _require_settled(output)
+    _require_answered(output)
     if llm.get("chat") is None:
         raise InvalidInput(_("No chat model is configured, so there would be no answer."))
     draft = Draft.objects.filter(output=output).exclude(text="").first()
@@ -91,6 +91,6 @@ def versions_of(chat: Chat, turns: Collection[Output]) -> dict[int, Versions]:
     return versions
 
 
-def _require_settled(output: Output) -> None:
+def _require_answered(output: Output) -> None:
     if generation.awaited([output], timezone.now()):
         raise InvalidInput(_("This message is being answered. Wait for that first."))

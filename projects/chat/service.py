@@ -178,7 +178,7 @@ def prompt_for(
     asker = people.enter_as_owner(project, chat)
     memory = services.prompt_memory(project.bank, chat_key=chat.key, question=message, asker=asker)
     if keep:
-        services.keep_prompt(project.bank, chat_key=chat.key, memory=memory)
+        services.record_sent_prompt(project.bank, chat_key=chat.key, memory=memory)
     replaced = services.turns_of(chat).filter(pk__in=without).values_list("sequence", flat=True) if without else ()
     first_replaced = min([*replaced, *([before.sequence] if before else [])], default=None)
     checkpoint = services.newest_checkpoint(chat, before_sequence=first_replaced)

@@ -129,7 +129,7 @@ def restore(request: MemberRequest, project: Project, chat: Chat, turn: int) -> 
     """Withdraw an erasure request that somebody made in a turn, or that was detected there by mistake."""
     erasure = services.erasure_requests_of(project.bank).filter(chat=chat, asked_in=turn).first()
     if erasure:
-        services.restore_asked(project.bank, request_id=erasure.pk, actor=request.user.get_username())
+        services.reject_erasure_request(project.bank, request_id=erasure.pk, actor=request.user.get_username())
     return redirect(turn_address(project, chat, turn))
 
 
@@ -152,7 +152,7 @@ def forget(request: MemberRequest, project: Project, chat: Chat, turn: int) -> H
     """Erase a turn if ``sure=yes`` is posted; otherwise show what would be erased with it."""
     actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
     output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
-    receipt = services.forget(project.bank, output=output.pk, actor=actor, dry_run=not sure)
+    receipt = services.erase(project.bank, output=output.pk, actor=actor, dry_run=not sure)
     if not sure:
         context = {"project": project, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
         return render(request, "projects/forget_turn.html", context)

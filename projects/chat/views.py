@@ -203,7 +203,7 @@ def _last_turn(chat: Chat) -> str:
 def delete(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse:
     """Erase a chat if ``sure=yes`` is posted; otherwise show what would be erased with it."""
     actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
-    receipt = services.forget(project.bank, chat=chat.key, actor=actor, dry_run=not sure)
+    receipt = services.erase(project.bank, chat=chat.key, actor=actor, dry_run=not sure)
     parts = receipt_parts(receipt.counts)
     if not sure:
         others = revisions.other_authors(services.turns_of(chat), request.user)

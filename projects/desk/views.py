@@ -81,8 +81,8 @@ def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
         "form": form,
         "often": [form[name] for name in FREQUENT_SETTINGS],
         "rarely": [form[name] for name in RARE_SETTINGS],
-        "history": None if bank.enabled else services.history(bank),
-        **services.recorded(bank)._asdict(),
+        "history": None if bank.enabled else services.count_earlier_turns(bank),
+        **services.count_recorded(bank)._asdict(),
         "idle_minutes": bank.idle_minutes,
         "summariser": summariser.model if summariser else "",
     }
@@ -114,7 +114,7 @@ def revoke_key(request: MemberRequest, project: Project) -> HttpResponse:
 @project_view("project-costs")
 def costs_page(request: MemberRequest, project: Project) -> HttpResponse:
     """The costs of the project's memory and chats, by day and purpose."""
-    return show(request, project, "costs", {"spent": services.spent(project.bank)})
+    return show(request, project, "costs", {"spent": services.cost_this_month(project.bank)})
 
 
 @project_view("project-export", post=True)

@@ -104,7 +104,7 @@ def _count_prompt(turn: GatewayTurn, location: TurnLocation) -> None:
     if turn.skipped:
         count_prompt(turn.bank, turn.skipped, turn.received_at)
     else:
-        services.keep_prompt(turn.bank, chat_key=location.chat_key, memory=turn.memory, now=turn.received_at)
+        services.record_sent_prompt(turn.bank, chat_key=location.chat_key, memory=turn.memory, now=turn.received_at)
 
 
 def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
@@ -159,7 +159,7 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
         return
     answer = _with_prefill(turn, answer)
     if status == Output.Status.OK and answer.unfinished and not (turn.forces_tool and not answer.in_background):
-        services.keep_quoted(output, _quotes(turn, answer))
+        services.store_quotes(output, _quotes(turn, answer))
         stored = answer.stored_id and not location.is_repetition  # the next request need not tell its messages again
         if stored and not _has_step(output, matching.item_node(location.root, answer.stored_id)):
             calls = [message.recorded for message in answer.messages if message.has_tool_calls]

@@ -26,7 +26,7 @@ DECISIONS: dict[str, tuple[str, Any]] = {
     "hide": ("hide", _("hidden: in no prompt from now on")),
     "restore": ("restore", _("restored: in prompts from the next sweep on")),
     "release": ("release", _("released: in prompts from the next sweep on")),
-    "keep": ("keep_quarantined", _("quarantined for good")),
+    "keep": ("confirm_quarantine", _("quarantined for good")),
 }
 
 
@@ -55,7 +55,7 @@ def edit(page: MemoryPage) -> HttpResponse:
     if not facts:
         raise Http404
     try:
-        count = services.edit(page.bank, fact_ids=facts, text=page.request.POST.get("text", ""), actor=page.actor)
+        count = services.edit_facts(page.bank, fact_ids=facts, text=page.request.POST.get("text", ""), actor=page.actor)
         messages.success(
             page.request,
             gettext("Corrected. Shown as your correction.") if count else gettext("No changes."),
@@ -70,7 +70,7 @@ def add(page: MemoryPage) -> HttpResponse:
     form = page.request.POST
     kind = form.get("kind", "")
     try:
-        services.add(
+        services.add_fact(
             page.bank,
             text=form.get("text", ""),
             kind=kind if kind in Fact.Kind.values else Fact.Kind.FACT,

@@ -39,7 +39,7 @@ def forget(page: MemoryPage) -> HttpResponse:
         messages.warning(page.request, _("Nothing selected."))
         return page.redirect_back()
     try:
-        receipt = services.forget(page.bank, actor=page.actor, dry_run=not sure, **target.arguments)
+        receipt = services.erase(page.bank, actor=page.actor, dry_run=not sure, **target.arguments)
     except InvalidInput as error:
         messages.error(page.request, _("Nothing is erased. %(why)s") % {"why": error})
         return page.redirect_back()

@@ -61,7 +61,7 @@ class FactFilter(forms.Form):
             facts = facts.filter(said_on=day)
         if "q" not in wanted:
             return facts.order_by("-said_on", "-pk")
-        rank = {fact.pk: place for place, fact in enumerate(services.find(bank, wanted["q"]))}
+        rank = {fact.pk: place for place, fact in enumerate(services.search_facts(bank, wanted["q"]))}
         return sorted(facts.filter(pk__in=list(rank)), key=lambda fact: rank[fact.pk])
 
     def _in_state(self, state: str) -> Q:

@@ -56,7 +56,7 @@ def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundM
 
 def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
     """The best lines in a project, valid ones before those that say what replaced them."""
-    found = services.find(project.bank, words, viewer=person)
+    found = services.search_facts(project.bank, words, viewer=person)
     if not found:
         return
     rank = {fact.pk: place for place, fact in enumerate(found)}

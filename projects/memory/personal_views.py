@@ -50,7 +50,7 @@ def own_page(page: MemoryPage, fact: int) -> HttpResponse:
     asker = people.enter_as(page.project, page.request.user)
     row = _own_fact(page, asker, fact)
     bank = _bank_of(row)
-    receipt = services.forget(bank, facts=[row.pk], actor=page.actor, dry_run=True)
+    receipt = services.erase(bank, facts=[row.pk], actor=page.actor, dry_run=True)
     beside = page.beside([row.pk], viewer=asker.person) if bank == page.bank else []
     origins = services.origins(bank, [row], viewer=asker.person)[row.pk]
     pages = own_pages(bank, [origin.output for origin in origins], page.request.user)
@@ -69,7 +69,7 @@ def decide(page: MemoryPage) -> HttpResponse:
     bank = _bank_of(fact)
     try:
         if do == "forget":
-            services.forget(bank, facts=[fact.pk], actor=page.actor)
+            services.erase(bank, facts=[fact.pk], actor=page.actor)
             messages.success(page.request, gettext("Forgotten, with the messages it came from."))
         elif do == "hide":
             services.hide(bank, fact_ids=[fact.pk], actor=page.actor)
@@ -80,7 +80,7 @@ def decide(page: MemoryPage) -> HttpResponse:
             )
         else:
             text = form.get("text", "")
-            services.edit(bank, fact_ids=[fact.pk], text=text, actor=page.actor, screened=not page.may_act)
+            services.edit_facts(bank, fact_ids=[fact.pk], text=text, actor=page.actor, screened=not page.may_act)
             messages.success(page.request, gettext("Corrected. Shown as your correction."))
             own_lines = reverse("memory-mine", args=[page.project.tenant.slug, page.project.slug])
             return redirect(f"{own_lines}#line-{services.public_id(fact.pk)}")

@@ -32,7 +32,7 @@ def project_tabs(context: dict[str, Any]) -> dict[str, Any]:
         MEMORY: reverse("admin:memorybank_bank_change", args=[bank.pk]),
         **{name: reverse(f"admin:memorybank_{model}_changelist") + query for model, name in LIST_LABELS.items()},
     }
-    cost = {"spent": services.spent(bank)} if here == COST else {}
+    cost = {"spent": services.cost_this_month(bank)} if here == COST else {}
     return {"tabs": tabs.items(), "here": here, "project": bank.project, "bank": bank, **cost}
 
 

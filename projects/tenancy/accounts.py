@@ -46,7 +46,7 @@ def delete(user: User, *, with_chats: bool, now: datetime) -> None:
     name = user.get_username()
     if with_chats:
         for conversation in Conversation.objects.filter(owner=user).select_related("chat__bank"):
-            services.forget(conversation.chat.bank, chat=conversation.chat.key, actor=name, now=now)
+            services.erase(conversation.chat.bank, chat=conversation.chat.key, actor=name, now=now)
     with transaction.atomic():
         _require_replaceable(user)
         audit.removed(user.memberships.select_related("tenant", "user"), name, now)

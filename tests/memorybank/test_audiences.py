@@ -43,7 +43,7 @@ def say(bank: Bank, key: str, question: str, *, at: datetime = MONDAY, **audienc
 def remembered(bank: Bank, now: datetime = MONDAY + HOUR) -> Bank:
     services.run(bank=bank, now=now)
     bank.refresh_from_db()
-    assert not services.check(bank)
+    assert not services.find_violations(bank)
     return bank
 
 
@@ -55,7 +55,7 @@ def seen_by(bank: Bank, viewer: str, word: str) -> set[str]:
         "history": list(BlockLineVersion.objects.filter(bank=bank).values_list("text", flat=True)),
         "facts": list(services.browse(bank, viewer=viewer).values_list("text", flat=True)),
         "recall": [hit.text for hit in services.recall(bank, word, viewer=viewer, now=MONDAY + DAY)],
-        "search": [fact.text for fact in services.find(bank, word, viewer=viewer, now=MONDAY + DAY)],
+        "search": [fact.text for fact in services.search_facts(bank, word, viewer=viewer, now=MONDAY + DAY)],
         "export": list(services.export(bank, actor="owner", viewer=viewer, now=MONDAY + DAY)),
         "entries": [list(entry.facts.values_list("text")) for entry in services.entries_of(bank, viewer=viewer)],
     }
@@ -105,7 +105,7 @@ def test_narrowing_takes_a_chat_out_at_once_and_keeps_what_people_decided() -> N
     bank = bank_with_chats(crane=None, salary=None)
     [fact] = Fact.objects.filter(text__contains="surgeon")
     services.pin(bank, fact_ids=[fact.pk], actor="ann", now=MONDAY + HOUR)
-    services.edit(bank, fact_ids=[fact.pk], text="The surgeon gets 92,000 euro.", actor="ann", now=MONDAY + HOUR)
+    services.edit_facts(bank, fact_ids=[fact.pk], text="The surgeon gets 92,000 euro.", actor="ann", now=MONDAY + HOUR)
     services.set_audience(bank, chat_key="salary", readers=[ANN], actor="ann", now=MONDAY + 2 * HOUR)
     for viewer in (BEN, services.NOBODY):
         assert seen_by(bank, viewer, "surgeon") == set()
@@ -155,7 +155,7 @@ def test_the_pin_of_a_digests_line_passes_to_what_it_rested_on(model: ScriptedLL
     assert not Fact.objects.filter(pk=line.pk).exists()
     assert all(Fact.objects.get(pk=source.pk).pinned for source in sources)
     run(MONDAY + 4 * DAY)
-    assert not services.check(Bank.objects.get(pk=bank.pk))
+    assert not services.find_violations(Bank.objects.get(pk=bank.pk))
 
 
 def test_leaving_somebody_out_is_felt_at_once_and_letting_somebody_in_soon() -> None:
@@ -179,7 +179,7 @@ def test_a_digest_gives_back_what_a_private_chat_had_put_into_it(model: Scripted
     services.set_audience(bank, chat_key=key, readers=[ANN], actor="ann", now=MONDAY + 2 * DAY)
     for now in (MONDAY + 2 * DAY, MONDAY + 4 * DAY, MONDAY + 40 * DAY):
         run(now)
-        assert not services.check(Bank.objects.get(pk=bank.pk))
+        assert not services.find_violations(Bank.objects.get(pk=bank.pk))
         assert Entry.objects.get(chat__key=key).parent is None
         assert not FactSource.objects.filter(source__in=own).exists()
         assert not own & {
@@ -257,4 +257,4 @@ def test_the_check_finds_what_is_for_others(flaw: str) -> None:
             bank.documents.filter(pk=document.pk).update(words=" ".join([words[0], *words[2:]]))
     else:
         BlockLineVersion.objects.filter(bank=bank).update(chats=["salary"])
-    assert {violation.invariant for violation in services.check(bank)} & {"I9", "I2"}
+    assert {violation.invariant for violation in services.find_violations(bank)} & {"I9", "I2"}

@@ -32,7 +32,7 @@ def private(bank: Bank, key: str, question: str, *readers: Asker, **more: Any) -
 
 def remembered(bank: Bank, now: datetime = MONDAY + HOUR) -> Bank:
     services.run(bank=bank, now=now)
-    assert not services.check(bank)
+    assert not services.find_violations(bank)
     return Bank.objects.get(pk=bank.pk)
 
 
@@ -82,7 +82,7 @@ def test_preferences_follow_a_person_into_other_projects_and_nobody_else() -> No
     assert "answer in German" not in given(here, BEN).system
     mine = services.personal_facts(there, ann)
     assert set(services.in_own_words(mine, ann)) == set(mine) != set()
-    services.forget(here, author="ann", actor="ann", now=MONDAY + DAY)
+    services.erase(here, author="ann", actor="ann", now=MONDAY + DAY)
     assert given(there, ann).personal.text == ""
 
 

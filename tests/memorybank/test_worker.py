@@ -298,7 +298,7 @@ def test_while_chats_are_due_a_worker_settles_one_bank_in_between_and_the_others
         say(bank, "before", sentence(1))
         say(bank, "now", sentence(2), at=MONDAY + DAY)
     run(MONDAY + HOUR)
-    Bank.objects.update(compress_at=MONDAY + DAY, settled_at=None)
+    Bank.objects.update(consolidate_at=MONDAY + DAY, consolidated_at=None)
     loop, now, done = WorkLoop(), MONDAY + DAY + HOUR, ""
     while item := loop.next(now):
         done += "bank " if item.bank_id else "chat "

@@ -126,7 +126,7 @@ class MetricsTest(Cast):
         self.assertEqual((figures["chats_due"], figures["chats_parked"], figures["lag_seconds"]), (0, 1, 0))
 
     def test_it_says_for_how_long_a_block_has_not_been_made_anew(self) -> None:
-        self.apollo.bank.compress_at = timezone.now() - timedelta(minutes=7)
+        self.apollo.bank.consolidate_at = timezone.now() - timedelta(minutes=7)
         self.apollo.bank.save()
         self.assertAlmostEqual(self.figures()["block_age_seconds"], 7 * 60, delta=60)
         services.run(bank=self.apollo.bank)
@@ -151,7 +151,7 @@ class MetricsTest(Cast):
 
         def prompt(bank: Bank) -> None:
             memory = services.prompt_memory(bank, question="When?", now=now)
-            services.keep_prompt(bank, chat_key="c1", memory=memory, now=now)
+            services.record_sent_prompt(bank, chat_key="c1", memory=memory, now=now)
 
         prompt(self.apollo.bank)
         self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Lisbon.")

@@ -87,7 +87,7 @@ def add_leaf(bank: Bank, chat: str, texts: Sequence[str], *, at: datetime, **of_
     )
     add_facts(leaf, texts, **of_facts)
     Bank.objects.touch(bank.pk)
-    Bank.objects.filter(pk=bank.pk).update(compress_at=at)
+    Bank.objects.filter(pk=bank.pk).update(consolidate_at=at)
     return leaf
 
 
@@ -128,7 +128,7 @@ def block_of(bank: Bank, **of_chat: Any) -> tuple[str, int]:
 def send_prompt(bank: Bank, chat_key: str, **now: Any) -> None:
     """Read a chat's memory and record that its prompt was sent, as for a message."""
     memory = services.prompt_memory(bank, chat_key=chat_key, **now)
-    services.keep_prompt(bank, chat_key=chat_key, memory=memory, **now)
+    services.record_sent_prompt(bank, chat_key=chat_key, memory=memory, **now)
 
 
 def stored_text(bank: Bank) -> str:
@@ -153,7 +153,7 @@ def undone() -> Iterator[None]:
 
 def sound(*banks: Bank) -> bool:
     """Assert that all invariants hold; the message lists the violations."""
-    assert [violation for bank in banks for violation in services.check(Bank.objects.get(pk=bank.pk))] == []
+    assert [violation for bank in banks for violation in services.find_violations(Bank.objects.get(pk=bank.pk))] == []
     return True
 
 

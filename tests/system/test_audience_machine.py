@@ -229,12 +229,12 @@ class AudienceMachine(RuleBasedStateMachine):
         turn = Output.objects.filter(question__contains=words[0]).first()
         target = {"chat": {"chat": key}, "author": {"author": author}, "turn": {"output": turn and turn.pk}}[what]
         self.now += timedelta(seconds=1)
-        services.forget(self.bank, **target, actor="ann", now=self.now)  # type: ignore[arg-type]
+        services.erase(self.bank, **target, actor="ann", now=self.now)  # type: ignore[arg-type]
         for word in words:
             del self.said[word]
             # Answers that repeat it are other people's turns: they are erased like these.
             if repeated := list(Output.objects.filter(answer__contains=word).values_list("pk", flat=True)):
-                services.forget(self.bank, output=repeated, actor="ann", now=self.now)
+                services.erase(self.bank, output=repeated, actor="ann", now=self.now)
         kept = "".join(Output.objects.values_list("question", flat=True))
         # Turns that repeated one are gone, too.
         self.said = {word: statement for word, statement in self.said.items() if word in kept}
@@ -248,7 +248,7 @@ class AudienceMachine(RuleBasedStateMachine):
             return
         about: dict[str, Any] = {"fact_ids": [fact.pk], "actor": "ann", "now": self.now}
         if what == "edit":
-            services.edit(self.bank, text=fact.text.replace("signed", "sealed"), **about)
+            services.edit_facts(self.bank, text=fact.text.replace("signed", "sealed"), **about)
         else:
             (services.pin if what == "pin" else services.hide)(self.bank, **about)
 
@@ -264,7 +264,7 @@ class AudienceMachine(RuleBasedStateMachine):
 
     @invariant()
     def memory_is_sound(self) -> None:
-        assert services.check(self.bank) == []
+        assert services.find_violations(self.bank) == []
 
     @invariant()
     def nothing_is_shown_to_others(self) -> None:

@@ -84,7 +84,7 @@ def settled(own_site: Site) -> bool:
     waiting = own_site.ask("SELECT sum(pending_outputs) FROM memorybank_chat")
     current = own_site.ask(
         "SELECT text FROM memorybank_storedblock JOIN memorybank_bank ON memorybank_bank.id = bank_id"
-        " WHERE memorybank_storedblock.version = memorybank_bank.version AND compress_at IS NULL"
+        " WHERE memorybank_storedblock.version = memorybank_bank.version AND consolidate_at IS NULL"
     )
     return waiting == [(0,)] and len(current) == len(PROJECTS) and all("jam" in block for (block,) in current)
 

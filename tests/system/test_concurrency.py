@@ -296,7 +296,7 @@ def test_it_does_not_forget_a_turn_of_a_request_that_began_before_memory_was_on(
     say(stale, "chat", "The answer to this took a minute, in which memory was switched on.")
 
     assert Chat.objects.get().due_at
-    assert services.check(bank) == []
+    assert services.find_violations(bank) == []
 
 
 FAILED_AT = datetime(2026, 3, 2, 12, tzinfo=UTC)

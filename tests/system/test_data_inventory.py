@@ -47,6 +47,6 @@ def test_erasing_everything_leaves_no_row_that_the_inventory_says_goes() -> None
     going = [table for table in TABLES if table.erasing in (Erasing.DELETE, Erasing.REBUILD)]
     there = {table.model for table in going if table.rows(bank).exists()}
     assert {Output, Chat, Fact, SearchDocument, StoredBlock, BlockLineVersion, Checkpoint, Draft} <= there
-    services.clear(bank, actor="alice", now=MONDAY + 2 * DAY)
+    services.erase_everything(bank, actor="alice", now=MONDAY + 2 * DAY)
     assert {table.model for table in going if table.rows(bank).exists()} <= {StoredBlock}  # rendered again, empty
     assert places("ferry") == []

@@ -292,7 +292,7 @@ def settled(found: Gateway) -> bool:
     [[waiting]] = found.site.ask(
         "SELECT count(*) FROM memorybank_chat WHERE (pending_outputs > 0 AND NOT private) OR leased_until > now()"
     )
-    [[due]] = found.site.ask("SELECT count(*) FROM memorybank_bank WHERE compress_at <= now()")
+    [[due]] = found.site.ask("SELECT count(*) FROM memorybank_bank WHERE consolidate_at <= now()")
     return not waiting and not due
 
 

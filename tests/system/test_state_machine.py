@@ -303,8 +303,8 @@ class MemoryMachine(RuleBasedStateMachine):
             fields = {"output": Output.objects.get(chat__bank=self.banks[number], key=min(known)).pk}
         elif what == "person":
             known = {name for name, item in self.said.items() if (item.bank, item.author) == (number, author)}
-        would = services.forget(self.fresh(number), **fields, actor="alice", now=self.now, dry_run=True)
-        assert would.counts == services.forget(self.fresh(number), **fields, actor="alice", now=self.now).counts
+        would = services.erase(self.fresh(number), **fields, actor="alice", now=self.now, dry_run=True)
+        assert would.counts == services.erase(self.fresh(number), **fields, actor="alice", now=self.now).counts
         if what != "turn":
             self.until[number, *next(iter(fields.items()))] = self.now
         words = {self.said.pop(name).words for name in known}
@@ -379,7 +379,7 @@ class MemoryMachine(RuleBasedStateMachine):
             seen.append(bank.entries.digests().count())
 
         self.model.answer = self.thinking(meanwhile, fails)
-        Bank.objects.filter(pk=bank.pk).update(compress_at=self.now)
+        Bank.objects.filter(pk=bank.pk).update(consolidate_at=self.now)
         with suppress(LLMError):
             worker.consolidate(bank.pk, now=self.now)
         self.model.answer = good
@@ -427,7 +427,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     def roll_up(self, bank: Bank, now: datetime) -> None:
         """Compression by a worker whose clock is far ahead, so that everything is ripe."""
-        Bank.objects.filter(pk=bank.pk).update(compress_at=now)
+        Bank.objects.filter(pk=bank.pk).update(consolidate_at=now)
         with suppress(LLMError):
             worker.consolidate(bank.pk, now=now)
 
@@ -436,7 +436,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @invariant()
     def memory_is_sound(self) -> None:
         for bank in Bank.objects.order_by("pk"):
-            assert services.check(bank) == []
+            assert services.find_violations(bank) == []
 
     @invariant()
     def nothing_said_is_lost_or_there_twice(self) -> None:

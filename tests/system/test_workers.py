@@ -100,7 +100,7 @@ def waiting(own_site: Site) -> int:
 def stale(own_site: Site) -> int:
     """Banks whose stored block is not what it should be."""
     newest = "SELECT max(version) FROM memorybank_storedblock WHERE bank_id = memorybank_bank.id"
-    query = f"SELECT count(*) FROM memorybank_bank WHERE ({newest}) < version OR compress_at IS NOT NULL"
+    query = f"SELECT count(*) FROM memorybank_bank WHERE ({newest}) < version OR consolidate_at IS NOT NULL"
     return int(own_site.ask(query)[0][0])
 
 

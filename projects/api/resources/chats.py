@@ -23,8 +23,8 @@ from projects.api.schemas import (
     From,
     Limit,
     Metadata,
-    NumberOut,
     Page,
+    PublicIdOut,
     StorableText,
     To,
     api_url,
@@ -94,7 +94,7 @@ class CompactionRequest(Body):
 class CheckpointOut(BaseModel):
     """The notes that replace turns up to `through` in the chat's prompt; the turns stay stored."""
 
-    through: NumberOut
+    through: PublicIdOut
     text: str
     tokens_before: int
     tokens_after: int

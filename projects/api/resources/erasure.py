@@ -18,8 +18,8 @@ from projects.api.schemas import (
     Page,
     StorableText,
     page_of,
+    row_id_in_path,
     row_in_body,
-    row_number,
 )
 
 from .receipts import ReceiptOut, erase
@@ -67,7 +67,7 @@ def receipts(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[Receipt
 
 @router.get("/receipts/{receipt}", response=ReceiptOut, url_name="api-receipt", summary="Get a receipt")
 def receipt(request: HttpRequest, receipt: NumberIn) -> ReceiptOut:
-    row = services.erasures_of(bank_of(request)).filter(pk=row_number(receipt)).first()
+    row = services.erasures_of(bank_of(request)).filter(pk=row_id_in_path(receipt)).first()
     if row is None:
         raise Http404
     return ReceiptOut.of(row)

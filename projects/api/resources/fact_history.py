@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from memorybank import services
 from memorybank.services import Event, Fact
 from projects.api.auth import bank_of
-from projects.api.schemas import NUMBER, NumberIn, NumberOut, row_number
+from projects.api.schemas import NUMBER, NumberIn, PublicIdOut, row_id_in_path
 
 from .facts import readable_facts
 
@@ -23,7 +23,7 @@ class FactEvent(BaseModel):
     by: str = Field(description="A person, a key, or the method that wrote it.")
     at: datetime | None = None
     text: str | None = Field(default=None, description="The text since then, where it is known.")
-    fact: NumberOut | None = Field(default=None, description="The newer fact that replaced it.")
+    fact: PublicIdOut | None = Field(default=None, description="The newer fact that replaced it.")
 
 
 class FactHistory(BaseModel):
@@ -35,7 +35,7 @@ class FactHistory(BaseModel):
 @router.get("/facts/{fact}/history", response=FactHistory, url_name="api-fact-history", summary="Get a fact's history")
 def fact_history(request: HttpRequest, fact: NumberIn) -> FactHistory:
     """Who wrote, edited, pinned, hid or released it, and what replaced it. Earlier edits have no text."""
-    row = readable_facts(request).filter(pk=row_number(fact)).first()
+    row = readable_facts(request).filter(pk=row_id_in_path(fact)).first()
     if row is None:
         raise Http404
     events = [_written(row), *_by_people(row, services.events_of_fact(bank_of(request), row.pk))]

@@ -24,14 +24,14 @@ from projects.api.schemas import (
     Metadata,
     MetadataIn,
     NumberIn,
-    NumberOut,
     OfChat,
     Page,
+    PublicIdOut,
     StorableText,
     To,
     labels,
     page_of,
-    row_number,
+    row_id_in_path,
 )
 from projects.models import Scope
 
@@ -48,11 +48,11 @@ About = Annotated[
 class EntryOut(BaseModel):
     """A summary of one stretch of a chat (conversation), or of a day, a week or a month."""
 
-    id: NumberOut
+    id: PublicIdOut
     granularity: Granularity
     period_start: date
     chat: str | None = Field(description="The key of its chat; null: it is a digest.")
-    parent: NumberOut | None = Field(description="The digest that absorbed it; null: none.")
+    parent: PublicIdOut | None = Field(description="The digest that absorbed it; null: none.")
     outputs: int = Field(description="Turns that it covers.")
     first_at: datetime
     last_at: datetime
@@ -75,7 +75,7 @@ class EntryOut(BaseModel):
 class Citation(BaseModel):
     """A turn that a fact cites, without its text."""
 
-    output: NumberOut
+    output: PublicIdOut
     chat: str
     author: str
     at: datetime
@@ -85,13 +85,13 @@ class Citation(BaseModel):
 class FactOut(BaseModel):
     """A line of memory. Lines that may not be shown need the scope `admin`."""
 
-    id: NumberOut
+    id: PublicIdOut
     kind: Fact.Kind
     text: str
     speaker: str
     reported: bool = Field(description=REPORTED)
     said_on: date
-    entry: NumberOut
+    entry: PublicIdOut
     pinned: bool
     hidden: bool
     held_back: str = Field(description="Why it is quarantined until a person reviews it; empty: it is not.")
@@ -165,7 +165,7 @@ def entries(
 
 @router.get("/entries/{entry}", response=EntryOut, url_name="api-entry", summary="Get an entry")
 def entry(request: HttpRequest, entry: NumberIn) -> EntryOut:
-    row = _entries(request).filter(pk=row_number(entry)).first()
+    row = _entries(request).filter(pk=row_id_in_path(entry)).first()
     if row is None:
         raise Http404
     return EntryOut.of(row)
@@ -189,11 +189,11 @@ def facts(
     bank = bank_of(request)
     rows = _within(readable_facts(request), "said_on", since, until)
     rows = rows if kind is None else rows.filter(kind=kind)
-    rows = rows if entry is None else rows.filter(entry=row_number(entry))
+    rows = rows if entry is None else rows.filter(entry=row_id_in_path(entry))
     if turns := services.TurnFilter(author=author, chat=chat, metadata=labels(metadata)):
         rows = turns.facts(bank, rows)
     if about.strip():
-        found = services.find(bank_of(request), about, viewer=asker_of(request).person)
+        found = services.search_facts(bank_of(request), about, viewer=asker_of(request).person)
         rank = {fact.pk: position for position, fact in enumerate(found)}
         ranked = sorted(rows.filter(pk__in=list(rank)), key=lambda fact: rank[fact.pk])
         return Page(items=_facts_out(request, ranked), next=None)
@@ -205,13 +205,13 @@ def facts(
 def create_fact(request: HttpRequest, body: NewFact) -> Status[FactOut]:
     """A text that reads like an instruction to a model is quarantined until a person reviews it, as in a chat."""
     bank = bank_of(request)
-    row = services.add(bank, **body.model_dump(), screened=True, actor=key_of(request).actor)
+    row = services.add_fact(bank, **body.model_dump(), screened=True, actor=key_of(request).actor)
     return Status(201, _facts_out(request, [row])[0])
 
 
 @router.get("/facts/{fact}", response=FactOut, url_name="api-fact", summary="Get a fact")
 def fact(request: HttpRequest, fact: NumberIn) -> FactOut:
-    return _get_fact(request, row_number(fact))
+    return _get_fact(request, row_id_in_path(fact))
 
 
 @router.patch("/facts/{fact}", response=FactOut, url_name="api-fact", summary="Correct, pin or hide a fact")
@@ -220,12 +220,12 @@ def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactO
 
     A text that reads like an instruction to a model is quarantined until a person reviews it.
     """
-    bank, number = bank_of(request), row_number(fact)
+    bank, number = bank_of(request), row_id_in_path(fact)
     _get_fact(request, number)
     about: dict[str, Any] = {"fact_ids": [number], "actor": key_of(request).actor}
     with transaction.atomic():
         if body.text is not None:
-            services.edit(bank, text=body.text, screened=True, **about)
+            services.edit_facts(bank, text=body.text, screened=True, **about)
         if body.pinned is not None:
             (services.pin if body.pinned else services.unpin)(bank, **about)
         if body.hidden is not None:
@@ -238,7 +238,7 @@ def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactO
 )
 def delete_fact(request: HttpRequest, fact: NumberIn) -> ReceiptOut:
     """Like `forget` with this fact. To keep the turns, hide it."""
-    number = row_number(fact)
+    number = row_id_in_path(fact)
     _get_fact(request, number)
     return erase(request, facts=[number])
 

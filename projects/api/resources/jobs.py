@@ -16,7 +16,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Job
 from projects.api.auth import bank_of, key_of
 from projects.api.problems import Problem
-from projects.api.schemas import NUMBER, Body, ChatKeyText, NumberIn, NumberOut, api_url, row_number
+from projects.api.schemas import NUMBER, Body, ChatKeyText, NumberIn, PublicIdOut, api_url, row_id_in_path
 from projects.web.polling import changes, with_heartbeat
 
 from .chats import program_chat
@@ -50,7 +50,7 @@ class SummariseRequest(Body):
 class JobOut(BaseModel):
     """A job for the workers. `percent` never decreases."""
 
-    id: NumberOut
+    id: PublicIdOut
     kind: str = Field(json_schema_extra={"enum": [*Job.Kind.values]})
     asked_by: str
     asked_at: datetime
@@ -78,7 +78,7 @@ def summarise(request: HttpRequest, response: HttpResponse, body: SummariseReque
 
 @router.get("/jobs/{job}", response=JobOut, url_name="api-job", summary="Get a job's progress")
 def get_job(request: HttpRequest, job: NumberIn) -> JobOut:
-    return JobOut.of(_get_job(bank_of(request), row_number(job)))
+    return JobOut.of(_get_job(bank_of(request), row_id_in_path(job)))
 
 
 @router.get(
@@ -90,7 +90,7 @@ def get_job(request: HttpRequest, job: NumberIn) -> JobOut:
 )
 def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
     """Server-sent events with the job as JSON: `progress` at each change, then `done`. Comments keep it alive."""
-    bank, number = bank_of(request), row_number(job)
+    bank, number = bank_of(request), row_id_in_path(job)
     _get_job(bank, number)
     stream = StreamingHttpResponse(events(bank, number), content_type="text/event-stream")
     stream.headers["X-Accel-Buffering"] = "no"  # a buffering proxy would deliver the events only at the end

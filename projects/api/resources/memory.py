@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
 from projects.api.auth import asker_of, bank_of
-from projects.api.schemas import NUMBER, REPORTED, Body, MetadataIn, NumberOut, StorableText
+from projects.api.schemas import NUMBER, REPORTED, Body, MetadataIn, PublicIdOut, StorableText
 
 router = Router(tags=["memory"])
 
@@ -45,8 +45,8 @@ class LineOut(BaseModel):
     pinned: bool
     tokens: int
     why: str = Field(description="Why a note was recalled.")
-    citations: list[NumberOut] = Field(description="Outputs.")
-    facts: list[NumberOut]
+    citations: list[PublicIdOut] = Field(description="Outputs.")
+    facts: list[PublicIdOut]
 
     @classmethod
     def of(cls, line: MemoryLine) -> "LineOut":
@@ -127,14 +127,14 @@ class HitOut(BaseModel):
     """A turn or a fact that answers a question."""
 
     kind: Literal["fact", "output"]
-    id: NumberOut
+    id: PublicIdOut
     chat: str
     text: str = Field(description="Of a turn, with its speakers and the quotes of reports.")
     speaker: str = Field(description="Who said the fact; empty: it is a turn.")
     reported: bool = Field(description=REPORTED)
     score: float
     created_at: datetime
-    citations: list[NumberOut]
+    citations: list[PublicIdOut]
 
     @classmethod
     def of(cls, hit: Hit) -> "HitOut":
@@ -175,7 +175,7 @@ def memory(request: HttpRequest, body: MemoryRequest) -> MemoryOut:
     asker = asker_of(request)
     prompt_memory = services.prompt_memory(bank, chat_key=body.chat, question=body.question, asker=asker)
     if body.keep:
-        services.keep_prompt(bank, chat_key=body.chat, memory=prompt_memory)
+        services.record_sent_prompt(bank, chat_key=body.chat, memory=prompt_memory)
     return MemoryOut(**_block(prompt_memory), recalled=TextOut.of(prompt_memory.recalled))
 
 

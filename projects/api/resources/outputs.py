@@ -37,15 +37,15 @@ from projects.api.schemas import (
     Metadata,
     MetadataIn,
     NumberIn,
-    NumberOut,
     OfChat,
     Page,
+    PublicIdOut,
     StorableText,
     To,
     chat_key,
     labels,
     page_of,
-    row_number,
+    row_id_in_path,
 )
 from projects.tenancy import authentication, people
 
@@ -119,7 +119,7 @@ class NewOutputs(Body):
 class Recorded(BaseModel):
     """The result for one output."""
 
-    id: NumberOut | None = Field(description="Its number; null if it was already recorded, or has been erased.")
+    id: PublicIdOut | None = Field(description="Its number; null if it was already recorded, or has been erased.")
     recorded: bool
 
 
@@ -132,7 +132,7 @@ class RecordedAll(BaseModel):
 class OutputOut(BaseModel):
     """A recorded turn. Its text is empty once its retention period has passed."""
 
-    id: NumberOut
+    id: PublicIdOut
     key: str = Field(description="Your id; empty: none.")
     author: str
     question: str
@@ -207,7 +207,7 @@ def list_outputs(
 
 @router.get("/outputs/{output}", response=OutputOut, url_name="api-output", summary="Get an output")
 def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
-    return OutputOut.of(program_output(request, row_number(output)))
+    return OutputOut.of(program_output(request, row_id_in_path(output)))
 
 
 @router.delete(
@@ -218,7 +218,7 @@ def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
 )
 def delete_output(request: HttpRequest, output: NumberIn) -> ReceiptOut:
     """Like `forget` with this output."""
-    return erase(request, output=program_output(request, row_number(output)).pk)
+    return erase(request, output=program_output(request, row_id_in_path(output)).pk)
 
 
 def program_output(request: HttpRequest, number: int) -> Output:

@@ -145,4 +145,4 @@ def usage(request: HttpRequest) -> UsageOut:
     bank = bank_of(request)
     counted = services.statistics(bank)
     counts = {name: getattr(counted, name) for name in counted.__slots__}
-    return UsageOut(**counts, cost_this_month=services.spent(bank), monthly_cap=bank.monthly_cap)
+    return UsageOut(**counts, cost_this_month=services.cost_this_month(bank), monthly_cap=bank.monthly_cap)

@@ -16,7 +16,7 @@ from projects.tenancy import api_keys, authentication, provisioning
 
 from ...models import APIKey, Membership, NameSource, Project, Role, Scope, Tenant
 from ...models.key import DEFAULT_NAME_SOURCES
-from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, StorableText, page_of, row_number
+from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, Page, PublicIdOut, StorableText, page_of, row_id_in_path
 
 OPERATOR_ACTOR = "operator"
 Slug = Annotated[StorableText, Field(min_length=1, max_length=64, examples=["acme"])]
@@ -89,7 +89,7 @@ class NewKey(Body):
 class KeyRow(BaseModel):
     """A key of a project, without its secret."""
 
-    id: NumberOut
+    id: PublicIdOut
     name: str
     prefix: str
     scopes: list[Scope]
@@ -236,7 +236,7 @@ def issue_key(request: HttpRequest, tenant: str, project: str, body: NewKey) -> 
     summary="Revoke a key",
 )
 def revoke_key(request: HttpRequest, tenant: str, project: str, key: NumberIn) -> HttpResponse:
-    rows = APIKey.objects.filter(project=_project(tenant, project), pk=row_number(key))
+    rows = APIKey.objects.filter(project=_project(tenant, project), pk=row_id_in_path(key))
     row = rows.select_related("project__tenant").first()
     if row is None:
         raise Http404

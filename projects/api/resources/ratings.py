@@ -8,7 +8,7 @@ from memorybank import services
 from memorybank.services import Output
 from projects.api.auth import bank_of, key_of
 from projects.api.problems import Problem
-from projects.api.schemas import Body, NumberIn, row_number
+from projects.api.schemas import Body, NumberIn, row_id_in_path
 from projects.tenancy import authentication
 
 from .outputs import ShortText, program_output
@@ -40,13 +40,13 @@ class RatingsOut(BaseModel):
     "/outputs/{output}/ratings", response=RatingsOut, url_name="api-ratings", summary="Count an answer's ratings"
 )
 def get_ratings(request: HttpRequest, output: NumberIn) -> RatingsOut:
-    return RatingsOut.of(program_output(request, row_number(output)))
+    return RatingsOut.of(program_output(request, row_id_in_path(output)))
 
 
 @router.put("/outputs/{output}/ratings", response=RatingsOut, url_name="api-ratings", summary="Rate an answer")
 def rate(request: HttpRequest, output: NumberIn, body: RatingIn) -> RatingsOut:
     """Replaces the author's earlier rating of this answer. Owners see the share of helpful answers by model."""
-    row = program_output(request, row_number(output))
+    row = program_output(request, row_id_in_path(output))
     if not row.answer:
         raise Problem(409, "This output has no answer.")
     author = authentication.author_of(key_of(request), {body.author})[body.author]

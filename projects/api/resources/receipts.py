@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field
 from memorybank import services
 from memorybank.services import Erasure
 from projects.api.auth import bank_of, key_of
-from projects.api.schemas import NUMBER, NumberOut
+from projects.api.schemas import NUMBER, PublicIdOut
 
 
 class ReceiptOut(BaseModel):
     """A record of how much was erased, when and by whom, without content. Erasure cannot be undone."""
 
-    id: NumberOut | None = Field(description="null: a dry run.")
+    id: PublicIdOut | None = Field(description="null: a dry run.")
     kind: str
     asked_by: str
     at: datetime
@@ -29,8 +29,8 @@ class ReceiptOut(BaseModel):
 
 
 def erase(request: HttpRequest, **target: Any) -> ReceiptOut:
-    """Erase a target of :func:`services.forget` with everything derived from it."""
-    receipt = services.forget(bank_of(request), actor=key_of(request).actor, **target)
+    """Erase a target of :func:`services.erase` with everything derived from it."""
+    receipt = services.erase(bank_of(request), actor=key_of(request).actor, **target)
     number = None if receipt.id is None else NUMBER.to_url(receipt.id)
     names = ("kind", "asked_by", "at", "dry_run", "counts")
     return ReceiptOut(id=number, **{name: getattr(receipt, name) for name in names})

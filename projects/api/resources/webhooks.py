@@ -15,7 +15,7 @@ from projects.webhooks import registry
 from ...models import Delivery, Webhook
 from ...models.webhook import MAIL_SCHEME
 from ..auth import key_of
-from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, NumberOut, Page, StorableText, page_of, row_number
+from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, Page, PublicIdOut, StorableText, page_of, row_id_in_path
 
 router = Router(tags=["webhooks"])
 
@@ -41,7 +41,7 @@ class WebhookChange(Body):
 class WebhookOut(BaseModel):
     """A webhook."""
 
-    id: NumberOut
+    id: PublicIdOut
     url: str
     events: list[Change]
     enabled: bool = Field(description="false: switched off, or its address answered 410.")
@@ -59,7 +59,7 @@ class NewWebhookOut(WebhookOut):
 class DeliveryOut(BaseModel):
     """A message and the result of its delivery; kept for seven days."""
 
-    id: NumberOut
+    id: PublicIdOut
     event: Change | Literal["test"]
     created_at: datetime
     attempts: int
@@ -118,7 +118,7 @@ def _of_programs(request: HttpRequest) -> QuerySet[Webhook]:
 
 
 def _get(request: HttpRequest, number: str) -> Webhook:
-    row = _of_programs(request).filter(pk=row_number(number)).select_related("project__tenant").first()
+    row = _of_programs(request).filter(pk=row_id_in_path(number)).select_related("project__tenant").first()
     if row is None:
         raise Http404
     return row

@@ -8,7 +8,7 @@ read, are left out.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from memorybank.services import Bank, GivenNotes, PreparedQuery
+from memorybank.services import Bank, NotePlaces, PreparedQuery
 from projects.models import ConversationNode
 
 from ..messages import ParsedRequest
@@ -35,20 +35,20 @@ NOTES_OF_CHAT = PreparedQuery(
 
 
 @dataclass(frozen=True, slots=True)
-class NotesGiven:
+class RequestNotes:
     """``earlier``: the notes of earlier questions by message position; ``now``: those of this question, or None."""
 
-    earlier: Mapping[int, GivenNotes] = field(default_factory=dict)
-    now: GivenNotes | None = None
+    earlier: Mapping[int, NotePlaces] = field(default_factory=dict)
+    now: NotePlaces | None = None
 
 
-def find_given_notes(bank: Bank, location: TurnLocation, request: ParsedRequest) -> NotesGiven:
+def find_given_notes(bank: Bank, location: TurnLocation, request: ParsedRequest) -> RequestNotes:
     """Read the notes from the nodes at the places of the conversation's questions."""
     told = list(zip(location.path.nodes[1:], request.before, strict=True))[-MAX_MESSAGES_WITH_NOTES:]
     positions = {node: message.position for node, message in told if message.role == "user"}
     own = location.path.question
     if not positions and location.output is None:
-        return NotesGiven()
+        return RequestNotes()
     rows = NOTES_AT.rows(bank.pk, [*positions, own])
     # Identical conversations have identical hashes: prefer the notes of this chat, then those of the newest output.
     found = sorted(rows, key=lambda row: (row[3] == location.chat_key, row[2]))
@@ -56,10 +56,10 @@ def find_given_notes(bank: Bank, location: TurnLocation, request: ParsedRequest)
     now = next((notes for after, notes, output, _ in found if (after, output) == (own, location.output)), None)
     earlier = {position: places[node] for node, position in positions.items() if places.get(node)}
     first = max(0, len(earlier) // MIN_NOTES_KEPT - 1) * MIN_NOTES_KEPT
-    return NotesGiven(dict(list(earlier.items())[first:]), now)
+    return RequestNotes(dict(list(earlier.items())[first:]), now)
 
 
-def find_notes_of_chat(bank: Bank, location: TurnLocation) -> NotesGiven:
+def find_notes_of_chat(bank: Bank, location: TurnLocation) -> RequestNotes:
     """The latest notes of a chat whose messages the upstream keeps: they are not given again, nor repeated."""
     rows = NOTES_OF_CHAT.rows(bank.pk, location.chat_key)
-    return NotesGiven({number: notes for number, (notes,) in enumerate(rows)})
+    return RequestNotes({number: notes for number, (notes,) in enumerate(rows)})

@@ -44,7 +44,7 @@ class Command(MemoryCommand):
 
 def _project_violations(projects: Iterable[Project]) -> Iterator[dict[str, str]]:
     for project in projects:
-        for violation in services.check(project.bank):
+        for violation in services.find_violations(project.bank):
             yield {"project": project.path, **asdict(violation)}
 
 

@@ -83,7 +83,7 @@ class Command(MemoryCommand):
     def handle(self, *, project: str, enable: bool | None, json: bool, preview: bool, **options: Any) -> None:
         bank = find_project(project).bank
         if preview:
-            self.print_values(asdict(services.history(bank)), json=json)
+            self.print_values(asdict(services.count_earlier_turns(bank)), json=json)
             return
         changes = {field: options[name] for name, field in BANK_FIELDS.items() if options[name] is not None}
         if changes.get("new_chats_private"):

@@ -21,7 +21,7 @@ from ..base import (
     parse_time,
     pluralised,
     readable_path,
-    row_number,
+    row_id_in_path,
 )
 
 #: The fields of a line in a receipts file, with their types.
@@ -44,7 +44,7 @@ class Command(MemoryCommand):
         what.add_argument("--chat", metavar="KEY", help="the chat with this key")
         what.add_argument("--author", metavar="USER", help="everything this person said in any chat of the project")
         what.add_argument(
-            "--output", metavar="ID", type=row_number, help="one turn, by its public id, as recall_memory prints it"
+            "--output", metavar="ID", type=row_id_in_path, help="one turn, by its public id, as recall_memory prints it"
         )
         what.add_argument(
             "--everything", action="store_true", help="all chats; nothing said until now is included again"
@@ -69,10 +69,10 @@ class Command(MemoryCommand):
             raise CommandError("Name a project, T/P.", returncode=USAGE_EXIT_CODE)
         bank = find_project(project).bank
         if everything:
-            receipt = services.clear(bank, actor=COMMAND_ACTOR, dry_run=dry_run)
+            receipt = services.erase_everything(bank, actor=COMMAND_ACTOR, dry_run=dry_run)
         else:
             named = {name: options[name] for name in ("chat", "author", "output")}
-            receipt = services.forget(bank, actor=COMMAND_ACTOR, dry_run=dry_run, **named)
+            receipt = services.erase(bank, actor=COMMAND_ACTOR, dry_run=dry_run, **named)
         fields = receipt.as_dict() | {"id": services.public_id(receipt.id) or None}
         self.print_values(fields if json else _readable(receipt, fields), json=json)
 

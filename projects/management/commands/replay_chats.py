@@ -57,7 +57,7 @@ class Command(MemoryCommand):
 
         report = replay_with_progress_bar(lines, step=step, prepare=prepare)
         self.print_values(report.as_dict(), json=json)
-        waiting = report.due + services.failing()
+        waiting = report.due + services.count_failing_chats()
         if waiting or report.parked:
             unfinished = f"{pluralised(waiting, 'chat')} not summarised yet, {report.parked:,} parked (see the log)."
             raise CommandError(f"{unfinished} Nothing is lost: continue with run_memory.", returncode=FAILURE_EXIT_CODE)

@@ -74,7 +74,9 @@ class Command(MemoryCommand):
 
             report = services.run(bank=bank, until_idle=until_idle, now=now, progress=progress)
         self.print_values(report.as_dict(), json=json)
-        _fail_if_unfinished(report, report.due + services.failing(bank), services.outage(now=now or timezone.now()))
+        _fail_if_unfinished(
+            report, report.due + services.count_failing_chats(bank), services.current_outage(now=now or timezone.now())
+        )
 
     def _run_chat(self, chat: Chat, *, force: bool, now: datetime, json: bool) -> None:
         if force and not _why_never_due(chat):
@@ -117,7 +119,7 @@ def _due_text(chat: Chat, now: datetime) -> str:
         return f"parked after {pluralised(chat.attempts, 'attempt')}, until it is retried: {chat.last_error}"
     if chat.due_at > now:
         return f"due at {chat.due_at:%Y-%m-%dT%H:%M:%SZ}, with {pluralised(chat.pending_outputs, 'turn')} pending."
-    outage = services.outage(now=now)
+    outage = services.current_outage(now=now)
     return f"due, and waiting for the model: {outage.last_error}" if outage else "due; the next sweep summarises it."
 
 

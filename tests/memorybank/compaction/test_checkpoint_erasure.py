@@ -39,10 +39,10 @@ def zelda() -> Output:
 
 NOW = MONDAY + 3 * HOUR
 WAYS: dict[str, Callable[[Bank], object]] = {
-    "chat": lambda bank: services.forget(bank, chat=CHAT, actor="alice", now=NOW),
-    "author": lambda bank: services.forget(bank, author="Zelda", actor="alice", now=NOW),
-    "output": lambda bank: services.forget(bank, output=zelda().pk, actor="alice", now=NOW),
-    "everything": lambda bank: services.clear(bank, actor="alice", now=NOW),
+    "chat": lambda bank: services.erase(bank, chat=CHAT, actor="alice", now=NOW),
+    "author": lambda bank: services.erase(bank, author="Zelda", actor="alice", now=NOW),
+    "output": lambda bank: services.erase(bank, output=zelda().pk, actor="alice", now=NOW),
+    "everything": lambda bank: services.erase_everything(bank, actor="alice", now=NOW),
     "row": lambda bank: Chat.objects.get(key=CHAT).delete(),
 }
 
@@ -56,7 +56,7 @@ def test_whatever_erases_a_turn_erases_the_checkpoints_it_is_in(noted: tuple[Ban
 
 
 def test_a_receipt_counts_them(noted: tuple[Bank, Checkpoint]) -> None:
-    receipt = services.forget(noted[0], author="Zelda", actor="alice", dry_run=True, now=NOW)
+    receipt = services.erase(noted[0], author="Zelda", actor="alice", dry_run=True, now=NOW)
     assert receipt.as_dict()["checkpoints"] == 1
     assert Checkpoint.objects.count() == 2
 
@@ -86,7 +86,9 @@ def test_who_asks_to_forget_it_is_in_none_and_when_it_was_not_meant_it_is_made_a
     assert not any("Checkpoint" in place for place in places(CANARY))
     chat_model.answer = GOOD
     assert CANARY not in compact(bank, now=NOW).text
-    services.restore_asked(bank, request_id=bank.erasure_requests.get(chat__key=CHAT).pk, actor="alice", now=NOW)
+    services.reject_erasure_request(
+        bank, request_id=bank.erasure_requests.get(chat__key=CHAT).pk, actor="alice", now=NOW
+    )
     assert CANARY in compact(bank, now=NOW).text
 
 
@@ -124,7 +126,7 @@ def test_no_memory_and_no_other_chat_is_told_of_a_private_chats_checkpoint(chat_
 def test_another_bank_has_nothing_of_it(noted: tuple[Bank, Checkpoint]) -> None:
     other = make_bank()
     talk(other, CHAT, range(12))
-    services.forget(other, chat=CHAT, actor="alice", now=NOW)
+    services.erase(other, chat=CHAT, actor="alice", now=NOW)
     assert Checkpoint.objects.count() == 2
     with pytest.raises(InvalidInput):
         compact(make_bank())

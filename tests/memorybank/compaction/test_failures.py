@@ -68,7 +68,7 @@ def test_what_is_said_meanwhile_follows_the_checkpoint(bank: Bank, chat_model: S
 
 def test_what_is_erased_meanwhile_is_in_no_checkpoint(bank: Bank, chat_model: ScriptedLLM) -> None:
     first = Output.objects.order_by("pk")[0]
-    chat_model.answer = meanwhile(lambda: services.forget(bank, output=first.pk, actor="alice", now=MONDAY + HOUR))
+    chat_model.answer = meanwhile(lambda: services.erase(bank, output=first.pk, actor="alice", now=MONDAY + HOUR))
     assert "erased meanwhile" in refused(bank)
 
 

@@ -82,7 +82,7 @@ def test_a_title_by_hand_stays_whether_written_before_or_during_the_call(bank: B
 
 def test_an_erasure_during_the_call_wins_and_one_after_it_takes_the_title(bank: Bank, chat_model: ScriptedLLM) -> None:
     def erase(messages: object) -> str:
-        services.forget(bank, output=first.pk, actor="priya", now=MONDAY)
+        services.erase(bank, output=first.pk, actor="priya", now=MONDAY)
         return BETTER
 
     ask(bank, "And lunch?", author="tom")
@@ -94,7 +94,7 @@ def test_an_erasure_during_the_call_wins_and_one_after_it_takes_the_title(bank: 
     chat_model.answer = lambda messages: BETTER
     improve_title(second.pk)
     assert title() == "Provider for card payments"
-    services.forget(bank, output=second.pk, actor="priya", now=MONDAY)
+    services.erase(bank, output=second.pk, actor="priya", now=MONDAY)
     assert title() == ""
 
 

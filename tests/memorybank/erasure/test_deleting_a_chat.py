@@ -66,7 +66,7 @@ def test_the_next_sweep_shows_again_what_is_left(what: str) -> None:
     run(MONDAY + DAY)
     assert OTHER in block_of(bank)[0]
     assert "zanzibar" not in stored_text(bank)
-    assert services.check(Bank.objects.get(pk=bank.pk)) == []
+    assert services.find_violations(Bank.objects.get(pk=bank.pk)) == []
 
 
 @pytest.mark.parametrize("what", DELETIONS)

@@ -76,20 +76,20 @@ def to_a_month(bank: Bank, *, beside: str = "") -> None:
 
 
 def by_chat(bank: Bank, **options: Any) -> ErasureReceipt:
-    return services.forget(bank, chat="zelda", actor="alice", now=MONDAY + 91 * DAY, **options)
+    return services.erase(bank, chat="zelda", actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
 def by_author(bank: Bank, **options: Any) -> ErasureReceipt:
-    return services.forget(bank, author="Zelda", actor="alice", now=MONDAY + 91 * DAY, **options)
+    return services.erase(bank, author="Zelda", actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
 def by_output(bank: Bank, **options: Any) -> ErasureReceipt:
     output = Output.objects.get(author="Zelda")
-    return services.forget(bank, output=output.pk, actor="alice", now=MONDAY + 91 * DAY, **options)
+    return services.erase(bank, output=output.pk, actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
 def all_of_it(bank: Bank, **options: Any) -> ErasureReceipt:
-    return services.clear(bank, actor="alice", now=MONDAY + 91 * DAY, **options)
+    return services.erase_everything(bank, actor="alice", now=MONDAY + 91 * DAY, **options)
 
 
 WAYS: dict[str, Callable[..., ErasureReceipt]] = {"chat": by_chat, "author": by_author, "output": by_output}
@@ -152,7 +152,7 @@ def test_what_others_said_in_the_same_chat_stays() -> None:
     bank = make_bank(max_tokens=2000)
     planted(bank, beside=OTHER_MESSAGE)
     run(MONDAY + HOUR)
-    services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
+    services.erase(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     assert gone(bank)
     memory = services.prompt_memory(Bank.objects.get(pk=bank.pk), question="When does the ferry sail?")
     assert "Lisbon" in memory.block.text and "warehouse" in memory.block.text
@@ -164,7 +164,7 @@ def test_what_others_said_in_the_same_chat_is_written_anew_by_the_model(model: S
     planted(bank, beside=OTHER_MESSAGE)
     model.enqueue("- fact: A ferry goes, says Omar, who likes it [1]\n- decision: Warehouse orange [3]\n- fact: It [2]")
     run(MONDAY + HOUR)
-    receipt = services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
+    receipt = services.erase(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     assert (receipt.counts["summaries_to_mend"], receipt.counts["calls"]) == (1, 1)
     assert gone(bank)
     before = len(model.history)
@@ -186,7 +186,7 @@ def test_digests_above_are_made_anew_once(model: ScriptedLLM) -> None:
         fact = add_fact(digest, "Omar and Zelda spoke of Lisbon.", position=90, citations=both)
         Fact.objects.filter(pk=fact.pk).update(tier=digest.tier if digest is month else None)
     now = MONDAY + 90 * DAY + HOUR
-    receipt = services.forget(bank, author="Zelda", actor="alice", now=now)
+    receipt = services.erase(bank, author="Zelda", actor="alice", now=now)
     assert [receipt.counts[item] for item in ("digest_lines", "digests_to_mend")] == [4, 2]  # hers, and the shared one
     before = len(model.history)
     run(now)
@@ -200,7 +200,7 @@ def test_digests_above_are_made_anew_once(model: ScriptedLLM) -> None:
 def test_turns_that_wait_are_erased_as_well() -> None:
     bank = make_bank()
     planted(bank, beside=OTHER_MESSAGE)
-    services.forget(bank, author="Zelda", actor="alice", now=MONDAY)
+    services.erase(bank, author="Zelda", actor="alice", now=MONDAY)
     assert gone(bank)
     assert chat_of(bank, "zelda").pending_outputs == 2
     run(MONDAY + HOUR)
@@ -261,7 +261,7 @@ def test_what_is_said_afterwards_is_remembered(way: str) -> None:
 def test_an_answer_that_comes_after_the_erasure_is_not_kept() -> None:
     bank = make_bank()
     output = say(bank, "zelda", SECRET, author="Zelda", status="pending")
-    services.forget(bank, author="Zelda", actor="alice", now=MONDAY)
+    services.erase(bank, author="Zelda", actor="alice", now=MONDAY)
     with pytest.raises(InvalidInput, match="erased"):
         services.complete(bank, output, answer=f"About the {WORD} …", now=MONDAY)
     assert gone(bank)
@@ -280,7 +280,7 @@ def test_of_talk_between_people_the_other_half_stays(erased: str) -> None:
     ]
     services.record_many(bank, new, now=MONDAY + HOUR)
     run(MONDAY + 2 * HOUR)
-    receipt = services.forget(bank, author=erased, actor="alice", now=MONDAY + DAY)
+    receipt = services.erase(bank, author=erased, actor="alice", now=MONDAY + DAY)
     assert (receipt.counts["halves_of_turns"], receipt.counts.get("turns", 0)) == (2, 0)
     everything = visible_text(bank, "ferry to Lisbon, quokkaberry contract")
     assert [("Lisbon" in everything), (WORD in everything)] == [erased == "Zelda", erased == "Omar"]
@@ -298,7 +298,7 @@ def test_a_masked_value_is_forgotten_unless_somebody_else_told_it_too() -> None:
     say(bank, "omar", "Write to omar.lisbon@example.org about the ferry.", author="Omar")
     run(MONDAY + HOUR)
     assert MaskedValue.objects.filter(bank=bank).count() == 2
-    receipt = services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
+    receipt = services.erase(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     assert receipt.counts["masked_values"] == MaskedValue.objects.filter(bank=bank).count() == 1
 
 
@@ -329,7 +329,7 @@ def test_the_receipt_holds_counts_and_who_asked_and_no_word() -> None:
     bank = make_bank()
     planted(bank)
     run(MONDAY + HOUR)
-    receipt = services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
+    receipt = services.erase(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     stored, event = Erasure.objects.get(), Event.objects.filter(action="erase").get()
     assert (stored.pk, stored.kind, stored.asked_by, stored.at) == (receipt.id, "author", "alice", MONDAY + DAY)
     assert stored.epoch == receipt.epoch == Bank.objects.get(pk=bank.pk).epoch
@@ -344,14 +344,14 @@ def test_what_is_not_there_is_said_and_nothing_happens(named: dict[str, Any]) ->
     other = make_bank()
     planted(other)
     with pytest.raises(InvalidInput):
-        services.forget(bank, actor="alice", **named)
+        services.erase(bank, actor="alice", **named)
     assert not Erasure.objects.exists() and Bank.objects.get(pk=bank.pk).epoch == 0
 
 
 @pytest.mark.parametrize("named", [{}, {"chat": "zelda", "author": "Zelda"}])
 def test_one_thing_is_named(named: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="one of"):
-        services.forget(make_bank(), actor="alice", **named)
+        services.erase(make_bank(), actor="alice", **named)
 
 
 @pytest.mark.usefixtures("no_model")
@@ -360,7 +360,7 @@ def test_another_bank_keeps_what_it_has() -> None:
     for item in (bank, other):
         planted(item)
     run(MONDAY + HOUR)
-    services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
+    services.erase(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     assert WORD in visible_text(other, WORD) and WORD not in visible_text(bank, WORD)
     subjects = {Erasure.digest(item, ("author", "Zelda")) for item in (bank, other)}
     assert len(subjects) == 2

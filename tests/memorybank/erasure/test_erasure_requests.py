@@ -118,8 +118,8 @@ def test_one_call_restores_everything(remembering: Bank) -> None:
     asking(remembering)
     run(MONDAY + DAY)
     request = ErasureRequest.objects.get()
-    assert services.restore_asked(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
-    assert not services.restore_asked(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
+    assert services.reject_erasure_request(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
+    assert not services.reject_erasure_request(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
     run(MONDAY + DAY)
     assert WORD in text_for_model(remembering) and WORD in before
     assert not Output.objects.filter(withheld=True).exists() and not Fact.objects.filter(hidden=True).exists()
@@ -129,11 +129,11 @@ def test_one_call_restores_everything(remembering: Bank) -> None:
 def test_an_owner_erases_what_was_asked(remembering: Bank) -> None:
     asking(remembering)
     request = ErasureRequest.objects.get()
-    receipts = services.forget_asked(remembering, request_id=request.pk, actor="alice", now=MONDAY + DAY)
+    receipts = services.grant_erasure_request(remembering, request_id=request.pk, actor="alice", now=MONDAY + DAY)
     assert [receipt.kind for receipt in receipts] == ["output", "output"]
     request.refresh_from_db()
     assert (request.state, request.closed_by) == ("erased", "alice")
-    assert services.forget_asked(remembering, request_id=request.pk, actor="alice") == []
+    assert services.grant_erasure_request(remembering, request_id=request.pk, actor="alice") == []
     assert gone(remembering) and "Lisbon" in text_for_model(remembering, "ferry to Lisbon")
 
 
@@ -160,7 +160,7 @@ def test_turns_that_wait_never_become_memory_unless_restored() -> None:
     asking(bank, at=MONDAY + MINUTE)
     run(MONDAY + DAY)
     assert WORD not in text_for_model(bank) and not Fact.objects.filter(text__contains=WORD).exists() and sound(bank)
-    services.restore_asked(bank, request_id=ErasureRequest.objects.get().pk, actor="Zelda", now=MONDAY + DAY)
+    services.reject_erasure_request(bank, request_id=ErasureRequest.objects.get().pk, actor="Zelda", now=MONDAY + DAY)
     run(MONDAY + DAY)
     assert WORD in text_for_model(bank) and sound(bank)
 

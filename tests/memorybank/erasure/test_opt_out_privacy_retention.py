@@ -223,7 +223,7 @@ def test_a_leaf_of_old_and_new_turns_keeps_what_was_quoted_and_nobody_can_read_a
     say(bank, "c", "The oak warehouse is to be painted orange.", author="Vera", at=MONDAY + 3 * MINUTE)
     run(MONDAY + HOUR)
     Output.objects.filter(author="Omar").update(question="", answer="")
-    services.forget(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
+    services.erase(bank, author="Zelda", actor="alice", now=MONDAY + DAY)
     Entry.objects.update(stale=True)
     Chat.objects.update(stale=True, due_at=MONDAY)
     run(MONDAY + DAY)

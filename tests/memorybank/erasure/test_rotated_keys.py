@@ -34,7 +34,7 @@ def told(bank: Bank) -> bool:
 def test_a_tombstone_of_the_old_key_still_refuses(target: dict[str, str]) -> None:
     bank = make_bank()
     say(bank, "c", "The crane is orange.", key="1")
-    services.forget(bank, actor="alice", now=MONDAY + HOUR, **target)
+    services.erase(bank, actor="alice", now=MONDAY + HOUR, **target)
     with rotated(), pytest.raises(InvalidInput):
         say(bank, "c", "The crane is orange.", key="1")
     with override_settings(SECRET_KEY="another"):  # without the fallback nobody can know: this is what would happen
@@ -52,7 +52,7 @@ def test_a_value_that_was_masked_under_the_old_key_is_masked_and_forgotten_under
         say(bank, "d", f"Again: the API key is {TOKEN}", at=MONDAY + DAY)
         run(MONDAY + DAY + HOUR)
         assert MaskedValue.objects.filter(bank=bank).count() == 1  # not a second time
-        services.clear(bank, actor="alice", now=MONDAY + 2 * DAY)
+        services.erase_everything(bank, actor="alice", now=MONDAY + 2 * DAY)
         assert not MaskedValue.objects.filter(bank=bank).exists()
 
 
@@ -60,8 +60,8 @@ def test_a_replay_takes_what_it_lacks_and_leaves_what_was_said_since() -> None:
     bank = make_bank()
     say(bank, "c", "The crane is orange.", key="1")
     say(bank, "d", "The ferry sails in March.", key="2")
-    services.forget(bank, chat="c", actor="alice", now=MONDAY + HOUR)
-    services.forget(bank, chat="d", actor="alice", now=MONDAY + HOUR)
+    services.erase(bank, chat="c", actor="alice", now=MONDAY + HOUR)
+    services.erase(bank, chat="d", actor="alice", now=MONDAY + HOUR)
     rows = list(receipts(bank))
     Erasure.objects.all().delete()  # as a backup of before has it
     say(bank, "c", "The crane is orange.", key="1")

@@ -58,7 +58,7 @@ def add_shared_note(bank: Bank) -> Entry:
 
 
 def forget(bank: Bank, output: Output) -> None:
-    services.forget(bank, output=output.pk, actor="priya", now=NOW)
+    services.erase(bank, output=output.pk, actor="priya", now=NOW)
 
 
 def month_lines() -> dict[int, str]:

@@ -161,7 +161,7 @@ def test_an_erased_turn_is_gone_from_the_index_too(use: Any, by_index: None) -> 
     gone, kept = say(bank, "a", "The crane is orange."), say(bank, "b", "The crane is loud.")
     run(LATER)
     assert set(compared(bank, "crane").nearest) == {gone.pk, kept.pk}
-    services.forget(bank, output=gone.pk, actor="alice")
+    services.erase(bank, output=gone.pk, actor="alice")
     assert compared(bank, "crane").nearest == [kept.pk]
     by_the_index_alone = "SELECT document_id FROM memorybank_embedding WHERE dims > 0 AND dims <= 256 " + (
         f"ORDER BY near::halfvec(288) <=> '{vector_index.extended(bank.pk, _unit(embedding('crane')))}'"

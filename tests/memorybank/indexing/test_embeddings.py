@@ -155,7 +155,7 @@ def test_deleting_leaves_no_vector(use: Any, what: str) -> None:
     assert Embedding.objects.count() == 2
     things: dict[str, Any] = {"chat": output.chat, "project": project, "tenant": tenant}
     if what == "output":
-        services.forget(bank, output=output.pk, actor="alice")
+        services.erase(bank, output=output.pk, actor="alice")
     else:
         things[what].delete()
     assert Embedding.objects.get().pk == kept.pk
@@ -183,7 +183,7 @@ def test_an_erased_turn_gets_no_vector_from_a_call_under_way(use: Any, monkeypat
 
     def meanwhile(self: OpenAICompatibleEmbedder, texts: Any) -> Any:
         made = embed(self, texts)
-        services.forget(bank, output=output.pk, actor="alice")
+        services.erase(bank, output=output.pk, actor="alice")
         return made
 
     monkeypatch.setattr(OpenAICompatibleEmbedder, "embed", meanwhile)

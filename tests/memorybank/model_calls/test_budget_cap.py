@@ -137,7 +137,7 @@ def test_at_the_cap_nothing_is_rolled_up_until_the_model_may_do_it(model: Script
         remember(bank, f"c{day}", range(day * 10, day * 10 + 6), MONDAY + day * DAY)
     run(MONDAY + 6 * DAY)
     assert not Entry.objects.digests().exists()
-    assert not Bank.objects.compressible(MONDAY + 7 * DAY).exists()
+    assert not Bank.objects.due_for_consolidation(MONDAY + 7 * DAY).exists()
     run(APRIL)
     assert Entry.objects.digests().exists()
     assert not Entry.objects.filter(method=CAPPED_METHOD).exists()

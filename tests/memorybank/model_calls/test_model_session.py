@@ -210,7 +210,7 @@ def test_a_complaint_is_gone_once_it_works_again() -> None:
     run(MONDAY + HOUR)
     run(MONDAY + 2 * HOUR)
     assert [endpoint().last_error, chat_of(bank, "c").last_error] == ["", ""]
-    assert services.outage(now=MONDAY + 2 * HOUR) is None
+    assert services.current_outage(now=MONDAY + 2 * HOUR) is None
 
 
 def test_a_bank_deleted_while_the_model_thinks_leaves_nothing_behind() -> None:

@@ -47,7 +47,7 @@ def around(statement: str, *values: object) -> None:
 
 
 def flaws(bank: Bank) -> list[str]:
-    return [f"{flaw.where}: {flaw.what}" for flaw in services.check(bank) if flaw.invariant == "trail"]
+    return [f"{flaw.where}: {flaw.what}" for flaw in services.find_violations(bank) if flaw.invariant == "trail"]
 
 
 def test_each_event_is_sealed_over_the_one_before_it(bank: Bank) -> None:

@@ -154,7 +154,7 @@ def test_a_broken_invariant_is_seen_and_named_without_chat_text(bank: Bank, subt
     for what, (invariant, break_it) in BREAKS.items():
         with subtests.test(what=what), undone():
             break_it()
-            violations = services.check(Bank.objects.get(pk=bank.pk))
+            violations = services.find_violations(Bank.objects.get(pk=bank.pk))
             assert invariant in {violation.invariant for violation in violations}
             assert not any("ORD-" in f"{violation.where} {violation.what}" for violation in violations)
 
@@ -181,4 +181,4 @@ def test_another_bank_s_sins_are_not_this_one_s(bank: Bank) -> None:
     other = make_bank()
     add_leaf(other, "c", [sentence(1)], at=MONDAY)
     Chat.objects.filter(bank=bank).update(summarised_through=0)
-    assert services.check(other) == []
+    assert services.find_violations(other) == []

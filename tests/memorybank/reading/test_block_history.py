@@ -57,10 +57,10 @@ def test_what_was_edited_is_kept_in_its_old_words_until_it_is_erased() -> None:
     bank = make_bank()
     remember_chat(bank, 0)
     fact = Fact.objects.get()
-    services.edit(bank, fact_ids=[fact.pk], text="It was sold.", actor="alice", now=MONDAY + DAY)
+    services.edit_facts(bank, fact_ids=[fact.pk], text="It was sold.", actor="alice", now=MONDAY + DAY)
     assert texts(bank, MONDAY + DAY - MINUTE) == [report(0)]
     assert texts(bank, MONDAY + DAY) == ["It was sold."]
-    services.forget(bank, chat="c0", actor="alice", now=MONDAY + 2 * DAY)
+    services.erase(bank, chat="c0", actor="alice", now=MONDAY + 2 * DAY)
     assert places(tag(0)) == places("sold") == []
     assert not BlockLineVersion.objects.exists()
 
@@ -74,7 +74,7 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     services.hide(bank, fact_ids=[hidden.pk], actor="alice", now=MONDAY + 100 * DAY)  # it has left the block before
     now = MONDAY + 101 * DAY
     if way == "author":
-        services.forget(bank, author="Zelda", actor="alice", now=now)
+        services.erase(bank, author="Zelda", actor="alice", now=now)
     elif way == "private":
         services.set_audience(bank, chat_key="c0", readers=(), actor="Zelda", now=now)
     elif way == "left out":
@@ -92,7 +92,7 @@ def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_
     remember_chat(bank, 0)
     remember_chat(bank, 1, at=MONDAY + DAY)
     BlockLineVersion.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
-    services.forget(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
+    services.erase(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
     assert report(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
     assert report(1) in texts(bank, MONDAY + 3 * DAY)
 

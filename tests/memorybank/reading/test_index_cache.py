@@ -85,15 +85,15 @@ def learn_more(bank: Bank) -> None:
 CHANGES: dict[str, Callable[[Bank], object]] = {
     "more is said": learn_more,
     "a fact is hidden": lambda bank: services.hide(bank, fact_ids=[fact(bank, "crane 1")], actor="alice"),
-    "a fact is corrected": lambda bank: services.edit(
+    "a fact is corrected": lambda bank: services.edit_facts(
         bank, fact_ids=[fact(bank, "crane 2")], text="The crane 2 is blue.", actor="alice"
     ),
     "a fact is pinned": lambda bank: services.pin(bank, fact_ids=[fact(bank, "ferry 1")], actor="alice"),
     "a chat becomes private": lambda bank: services.set_audience(
         bank, chat_key="crane3", readers=["key-of-ben"], actor="alice"
     ),
-    "a chat is erased": lambda bank: services.forget(bank, chat="ferry0", actor="alice"),
-    "a turn is erased": lambda bank: services.forget(
+    "a chat is erased": lambda bank: services.erase(bank, chat="ferry0", actor="alice"),
+    "a turn is erased": lambda bank: services.erase(
         bank, output=Output.objects.get(chat__key="ferry2", chat__bank=bank).pk, actor="alice"
     ),
     "somebody asks to forget": lambda bank: say(bank, "crane4", "Please forget what I said about the crane."),
@@ -101,7 +101,7 @@ CHANGES: dict[str, Callable[[Bank], object]] = {
     "the index is made anew": lambda bank: services.configure(bank, timezone="Asia/Tokyo", actor="alice"),
     "a person opts out": lambda bank: services.opt_out(bank, author="Tom", actor="alice"),
     "a chat is deleted": lambda bank: bank.chats.filter(key="crane2").delete(),
-    "an author is erased": lambda bank: services.forget(bank, author="Priya", actor="alice"),
+    "an author is erased": lambda bank: services.erase(bank, author="Priya", actor="alice"),
     "memory is switched off": lambda bank: services.disable(bank, actor="alice"),
 }
 

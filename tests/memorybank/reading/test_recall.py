@@ -303,7 +303,7 @@ def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: 
     def meanwhile(*args: Any, **more: Any) -> Any:
         made = real(*args, **more)
         if Output.objects.filter(pk=output.pk).exists():
-            services.forget(bank, output=output.pk, actor="alice", now=MONDAY + HOUR)
+            services.erase(bank, output=output.pk, actor="alice", now=MONDAY + HOUR)
         return made
 
     monkeypatch.setattr(f"memorybank.{step}", meanwhile)
@@ -418,7 +418,7 @@ def test_deleting_leaves_nothing_in_any_index(what: str) -> None:
         "tenant": tenant,
     }
     if what == "output":
-        services.forget(bank, output=output.pk, actor="alice", now=MONDAY)
+        services.erase(bank, output=output.pk, actor="alice", now=MONDAY)
     else:
         things[what].delete()
     assert not SearchDocument.objects.filter(bank=bank_id).exists()
@@ -543,12 +543,12 @@ def test_a_note_of_the_chat_stands_beside_the_sentences_of_the_turns_that_it_cit
 
 def test_what_a_person_wrote_for_memory_or_corrected_is_no_note(model: ScriptedLLM) -> None:
     bank = make_bank()
-    services.add(bank, text="The crane is repaired by Marta on Friday.", actor="priya", now=MONDAY)
+    services.add_fact(bank, text="The crane is repaired by Marta on Friday.", actor="priya", now=MONDAY)
     say(bank, "a", "The ferry leaves from the northern pier at nine.", answer="", at=MONDAY)
     model.answer = "- fact: ferry leaves northern pier at nine [1]"
     run(MONDAY + DAY)
     ferry = [fact.pk for fact in Fact.objects.filter(text__startswith="ferry")]
-    services.edit(bank, fact_ids=ferry, text="The ferry leaves at ten.", actor="priya", now=MONDAY + DAY)
+    services.edit_facts(bank, fact_ids=ferry, text="The ferry leaves at ten.", actor="priya", now=MONDAY + DAY)
     recalled = notes(bank, "When does the ferry leave, and who repairs the crane?")
     speakers = {line.text: line.speaker for line in recalled.lines}
     assert (len(recalled.lines), sorted(speakers.values())) == (2, ["priya", "priya, correcting noted from Priya"])

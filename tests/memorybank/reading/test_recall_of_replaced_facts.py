@@ -74,7 +74,7 @@ def test_to_the_chat_that_replaced_it_the_older_is_not_told_alone() -> None:
 
 def test_it_stands_as_it_was_said_once_what_replaced_it_is_erased() -> None:
     bank = two_chats()
-    services.forget(bank, chat=chat_of(bank, "later").key, actor="ana", now=MONDAY + 2 * DAY)
+    services.erase(bank, chat=chat_of(bank, "later").key, actor="ana", now=MONDAY + 2 * DAY)
     text = recalled_text(bank)
     assert "Rostock" in text
     assert MARK not in text

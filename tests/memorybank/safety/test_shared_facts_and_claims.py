@@ -134,7 +134,7 @@ def test_a_rule_that_waits_for_an_owner_is_told_as_its_authors_report() -> None:
     assert f"lena says “{rule}”" in services.render(bank).text
     recalled = services.render(bank, budget=0, question="What about the Lisbon outage?").recalled.text
     assert f"lena says “{rule}”" in recalled and "assistant" not in recalled.replace(rule, "")
-    services.keep_quarantined(bank, fact_ids=[fact.pk], actor="ines", now=MONDAY + DAY)
+    services.confirm_quarantine(bank, fact_ids=[fact.pk], actor="ines", now=MONDAY + DAY)
     run(MONDAY + 2 * DAY)
     assert "Lisbon" not in services.render(bank).text
 

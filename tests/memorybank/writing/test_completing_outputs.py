@@ -166,7 +166,7 @@ def test_no_place_is_given_twice_even_if_the_newest_turn_was_erased() -> None:
     say(bank, "c", sentence(1))
     newest = say(bank, "c", sentence(2))
     run(MONDAY + HOUR)
-    services.forget(bank, output=newest.pk, actor="alice", now=MONDAY + HOUR)
+    services.erase(bank, output=newest.pk, actor="alice", now=MONDAY + HOUR)
     assert say(bank, "c", sentence(3), at=MONDAY + HOUR).sequence > newest.sequence
     assert (chat_of(bank, "c").pending_outputs, sound(bank)) == (1, True)
 

@@ -78,9 +78,9 @@ def test_history_can_be_taken_in_later_and_nothing_is_counted_twice() -> None:
     switch_on(bank)
     say(bank, "c", sentence(2), at=MONDAY + HOUR)
     run(MONDAY + 2 * HOUR)
-    assert services.history(bank).turns == 1
+    assert services.count_earlier_turns(bank).turns == 1
     switch_on(bank, history=True, now=MONDAY + DAY)
-    assert services.history(bank).turns == 0
+    assert services.count_earlier_turns(bank).turns == 0
     run(MONDAY + DAY)
     block = block_of(bank)[0]
     assert block.count(tag(1)) == block.count(tag(2)) == 1
@@ -115,13 +115,13 @@ def test_the_preview_counts_what_would_be_taken_in_and_what_it_costs(model: Scri
     services.set_audience(bank, chat_key="hers", readers=(), actor="Priya", now=MONDAY)
     services.opt_out(bank, author="Zoe", actor="Zoe", now=MONDAY)
     say(bank, "c0", sentence(98), author="Zoe")
-    free = services.history(bank)
+    free = services.count_earlier_turns(bank)
     assert (free.chats, free.people, free.turns, free.calls, free.cost) == (3, 2, 60, 3, Decimal(0))
     texts = [f"{output.question}{output.answer}[]" for output in Output.objects.filter(chat__private=False)]
     exact = sum(map(services.count_tokens, texts))
     assert abs(free.tokens - exact) < exact / 10
     tuned(PRICES={"summary": (2.0, 8.0)})  # type: ignore[operator]
-    cost = services.history(bank).cost
+    cost = services.count_earlier_turns(bank).cost
     assert cost is not None
     assert Decimal("0.005") < cost < Decimal("0.05")
 
@@ -130,4 +130,4 @@ def test_the_preview_counts_what_would_be_taken_in_and_what_it_costs(model: Scri
 def test_without_a_model_it_costs_nothing() -> None:
     bank = make_bank(enabled=False)
     say(bank, "c", sentence(1))
-    assert (services.history(bank).calls, services.history(bank).cost) == (0, None)
+    assert (services.count_earlier_turns(bank).calls, services.count_earlier_turns(bank).cost) == (0, None)

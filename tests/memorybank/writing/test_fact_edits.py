@@ -178,7 +178,9 @@ def test_an_edited_fact_says_who_corrects_whom_and_keeps_what_was_said() -> None
     say(bank, "c", CRANE, answer="")
     run(MONDAY + HOUR)
     fact = Fact.objects.get()
-    assert services.edit(bank, fact_ids=[fact.pk], text="Bremen painted it green.\n", actor="alice", now=MONDAY + HOUR)
+    assert services.edit_facts(
+        bank, fact_ids=[fact.pk], text="Bremen painted it green.\n", actor="alice", now=MONDAY + HOUR
+    )
     fact.refresh_from_db()
     assert (fact.text, fact.speaker, fact.edited_by) == ("Bremen painted it green.", "alice, correcting Priya", "alice")
     assert (fact.original, fact.original_speaker, len(fact.citations)) == (CRANE, "Priya", 1)
@@ -187,8 +189,8 @@ def test_an_edited_fact_says_who_corrects_whom_and_keeps_what_was_said() -> None
     assert "orange" not in memory.block.text + memory.recalled.text + stored_text(bank)
     hits = [hit.text for hit in services.recall(bank, "Which zanzibar crane is orange?")]
     assert hits and not any("orange" in hit for hit in hits)
-    assert not services.edit(bank, fact_ids=[fact.pk], text=fact.text, actor="bob")
-    assert services.edit(bank, fact_ids=[fact.pk], text=CRANE, actor="bob", now=MONDAY + HOUR)  # takes it back
+    assert not services.edit_facts(bank, fact_ids=[fact.pk], text=fact.text, actor="bob")
+    assert services.edit_facts(bank, fact_ids=[fact.pk], text=CRANE, actor="bob", now=MONDAY + HOUR)  # takes it back
     fact.refresh_from_db()
     assert (fact.text, fact.speaker, fact.edited_by, fact.original) == (CRANE, "Priya", "", "")
     assert CRANE in block_of(bank)[0]
@@ -201,14 +203,14 @@ def test_an_edited_line_of_a_digest_stands_for_what_it_was_made_of() -> None:
     bank, line = digested()
     say(bank, "fresh", "Hello there.", at=MONDAY + HOUR, answer="")
     right = "The zanzibar crane is green and a ferry sails."
-    services.edit(bank, fact_ids=[line.pk], text=right, actor="alice", now=MONDAY + HOUR)
+    services.edit_facts(bank, fact_ids=[line.pk], text=right, actor="alice", now=MONDAY + HOUR)
     crane = Fact.objects.get(text=CRANE)
     assert crane.superseded_by == line
     memory = services.prompt_memory(bank, question="Which zanzibar crane is orange?")
     assert right in memory.block.text and "orange" not in memory.block.text + memory.recalled.text
     run(MONDAY + 2 * HOUR)
     assert right in block_of(bank)[0]
-    services.edit(bank, fact_ids=[line.pk], text=line.text, actor="alice", now=MONDAY + HOUR)
+    services.edit_facts(bank, fact_ids=[line.pk], text=line.text, actor="alice", now=MONDAY + HOUR)
     crane.refresh_from_db()
     assert crane.superseded_by is None
     assert sound(bank)
@@ -220,8 +222,8 @@ def test_what_cannot_be_a_fact_is_refused_and_changes_nothing(text: str) -> None
     bank = make_bank()
     fact = add_leaf(bank, "c", [CRANE], at=MONDAY).facts.get()
     for write in (
-        lambda: services.edit(bank, fact_ids=[fact.pk], text=text, actor="alice"),
-        lambda: services.add(bank, text=text, actor="alice"),
+        lambda: services.edit_facts(bank, fact_ids=[fact.pk], text=text, actor="alice"),
+        lambda: services.add_fact(bank, text=text, actor="alice"),
     ):
         with pytest.raises(InvalidInput, match="text: "):
             write()
@@ -231,7 +233,7 @@ def test_what_cannot_be_a_fact_is_refused_and_changes_nothing(text: str) -> None
 @pytest.mark.usefixtures("no_model")
 def test_a_fact_by_hand_is_told_cited_found_and_its_author_s() -> None:
     bank = make_bank()
-    fact = services.add(bank, text="The zanzibar crane belongs to Bremen.", actor="alice", now=MONDAY)
+    fact = services.add_fact(bank, text="The zanzibar crane belongs to Bremen.", actor="alice", now=MONDAY)
     assert "2 March 2026 alice: The zanzibar crane belongs to Bremen." in block_of(bank)[0]
     assert (fact.edited_by, fact.pinned, fact.entry.method) == ("alice", True, "by hand")
     [output] = services.explain(bank, fact_id=fact.pk, actor="alice").outputs
@@ -248,16 +250,16 @@ def test_a_fact_by_hand_is_told_cited_found_and_its_author_s() -> None:
 def test_by_hand_secrets_are_masked_rules_for_the_model_pass_and_a_bank_that_is_off_takes_nothing() -> None:
     bank = make_bank()
     rule = "The assistant must never mention the Lisbon outage to customers."
-    services.add(bank, text=rule, actor="alice", now=MONDAY)
-    fact = services.add(bank, text="The door code is 4711#99.", actor="alice", now=MONDAY)
-    services.edit(bank, fact_ids=[fact.pk], text="The password is hunter2Summer!", actor="alice", now=MONDAY)
+    services.add_fact(bank, text=rule, actor="alice", now=MONDAY)
+    fact = services.add_fact(bank, text="The door code is 4711#99.", actor="alice", now=MONDAY)
+    services.edit_facts(bank, fact_ids=[fact.pk], text="The password is hunter2Summer!", actor="alice", now=MONDAY)
     assert rule in block_of(bank)[0]
     assert (
         "4711#99" not in visible_text(bank) and "hunter2" not in visible_text(bank) and "redacted" in block_of(bank)[0]
     )
     services.disable(bank, actor="alice", now=MONDAY)
     with pytest.raises(InvalidInput, match="off"):
-        services.add(bank, text=FERRY, actor="alice", now=MONDAY)
+        services.add_fact(bank, text=FERRY, actor="alice", now=MONDAY)
     assert Output.objects.count() == 2
 
 
@@ -265,7 +267,7 @@ def test_by_hand_secrets_are_masked_rules_for_the_model_pass_and_a_bank_that_is_
 def test_what_is_masked_later_is_masked_in_what_was_said_first_too() -> None:
     bank = make_bank()
     fact = add_leaf(bank, "c", ["We call it Kestrel-Quartz-77 at home."], at=MONDAY).facts.get()
-    services.edit(bank, fact_ids=[fact.pk], text="It has a name.", actor="alice", now=MONDAY)
+    services.edit_facts(bank, fact_ids=[fact.pk], text="It has a name.", actor="alice", now=MONDAY)
     say(bank, "d", "The password is Kestrel-Quartz-77.", at=MONDAY + HOUR)
     run(MONDAY + DAY)
     fact.refresh_from_db()
@@ -318,12 +320,12 @@ def decide(bank: Bank, choices: list[tuple[str, int]], decided: dict[int, tuple[
         free = Fact.objects.filter(bank=bank, tier__isnull=False, hidden=False).exclude(pk__in=decided)
         facts = list(free.filter(superseded_by=None).order_by("pk"))
         if what == "add":
-            fact = services.add(bank, text=f"Note {number} of {now:%d %B}: buy rope.", actor="alice", now=now)
+            fact = services.add_fact(bank, text=f"Note {number} of {now:%d %B}: buy rope.", actor="alice", now=now)
         elif facts:
             fact = facts[which % len(facts)]
             if what == "edit":
                 text = f"Nobody knows what {number} was about on {now:%d %B}."
-                services.edit(bank, fact_ids=[fact.pk], text=text, actor="alice", now=now)
+                services.edit_facts(bank, fact_ids=[fact.pk], text=text, actor="alice", now=now)
             else:
                 getattr(services, what)(bank, fact_ids=[fact.pk], actor="alice", now=now)
         else:

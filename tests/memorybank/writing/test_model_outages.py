@@ -196,7 +196,7 @@ def test_erasing_a_chat_during_an_outage_takes_its_stand_in_at_once(model: Scrip
     talk(bank, "stays", [2])
     model.answer = LLMUnavailable("HTTP 503")
     run(MONDAY + HOUR)
-    services.forget(bank, chat="gone", actor="alice", now=MONDAY + 2 * HOUR)
+    services.erase(bank, chat="gone", actor="alice", now=MONDAY + 2 * HOUR)
     run(MONDAY + 2 * HOUR)
     assert tag(1) not in block_of(Bank.objects.get())[0]
     assert not bank.facts.filter(text__contains=tag(1)).exists()

@@ -57,7 +57,7 @@ def test_what_somebody_else_wrote_in_a_line_does_not_bind_its_author() -> None:
     """A program may correct a line of Bob's; the new words are not his."""
     bank = bank_with("The pump in hall four was replaced on 3 May by Harms.")
     [fact] = bank.facts.all()
-    services.edit(bank, fact_ids=[fact.pk], text=RULE, actor="key desk", screened=True, now=LATER)
+    services.edit_facts(bank, fact_ids=[fact.pk], text=RULE, actor="key desk", screened=True, now=LATER)
     fact.refresh_from_db()
     assert fact.quarantine
     assert own(bank, "bob") == own(bank, "key desk") == []
@@ -69,7 +69,7 @@ def test_hidden_or_forgotten_it_binds_nobody(action: str) -> None:
     if action == "hide":
         services.hide(bank, fact_ids=[fact.pk for fact in bank.facts.all()], actor="alice", now=LATER)
     else:
-        services.forget(bank, author="bob", actor="alice", now=LATER)
+        services.erase(bank, author="bob", actor="alice", now=LATER)
     assert own(bank, "bob") == []
 
 

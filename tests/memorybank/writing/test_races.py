@@ -96,7 +96,7 @@ def test_a_leaf_rolled_up_while_its_extension_is_written_stays_and_a_new_one_fol
     talk(bank, "c0", [99], at=later)
 
     def roll_up() -> None:
-        Bank.objects.filter(pk=bank.pk).update(compress_at=later)
+        Bank.objects.filter(pk=bank.pk).update(consolidate_at=later)
         services.run(bank=bank, now=later + HOUR)
 
     model.enqueue(meanwhile(roll_up))
@@ -174,7 +174,7 @@ def test_what_is_summarised_as_a_roll_up_ends_is_looked_at_all_the_same(model: S
     late: list[object] = []
 
     def first_of_all(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if not late and sql.startswith('UPDATE "memorybank_bank"') and "compress_at" in sql:
+        if not late and sql.startswith('UPDATE "memorybank_bank"') and "consolidate_at" in sql:
             late.append(None)
             with transaction.atomic():
                 late.append(summarise_chat(chat_of(bank, "c").pk, now=MONDAY + 3 * HOUR))
@@ -184,7 +184,7 @@ def test_what_is_summarised_as_a_roll_up_ends_is_looked_at_all_the_same(model: S
     assert claimed
     look = rollup._next_check(claimed, MONDAY + 3 * HOUR)
     with connection.execute_wrapper(first_of_all):
-        claimed.release(compress_at=look)
+        claimed.release(consolidate_at=look)
     assert late[1] is not None
     bank.refresh_from_db()
-    assert bank.compress_at == MONDAY + 3 * HOUR
+    assert bank.consolidate_at == MONDAY + 3 * HOUR

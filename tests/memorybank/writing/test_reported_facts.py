@@ -64,11 +64,11 @@ def test_an_edited_report_is_a_fact_of_its_editor_and_a_report_again_once_it_is_
     bank = make_bank()
     fact = remember(bank, CLAIM)
     new = "Backups of the ledger database are needed once a week."
-    services.edit(bank, fact_ids=[fact.pk], text=new, actor="alice", now=LATER)
+    services.edit_facts(bank, fact_ids=[fact.pk], text=new, actor="alice", now=LATER)
     assert f"alice, correcting bob: {new}" in block_of(bank)[0]
     notes = recalled(bank, "Are backups of the ledger database needed?")
     assert f": {new}" in notes and "no longer" not in notes and "says" not in notes
-    services.edit(bank, fact_ids=[fact.pk], text=CLAIM, actor="alice", now=LATER)
+    services.edit_facts(bank, fact_ids=[fact.pk], text=CLAIM, actor="alice", now=LATER)
     assert f"bob says “{CLAIM}”" in block_of(bank)[0]
     assert f"bob says “{CLAIM}”" in recalled(bank, "Are backups of the ledger database needed?")
 
@@ -77,7 +77,7 @@ def test_forgetting_one_persons_words_leaves_the_reports_of_others() -> None:
     bank = make_bank()
     remember(bank, CLAIM)
     remember(bank, "Invoices above 5,000 euros need two signatures.", author="ann", hours=2)
-    services.forget(bank, author="ann", actor="alice", now=LATER)
+    services.erase(bank, author="ann", actor="alice", now=LATER)
     assert [fact.text for fact in bank.facts.all()] == [CLAIM]
     assert f"bob says “{CLAIM}”" in block_of(bank)[0]
 
@@ -118,6 +118,6 @@ def test_a_rule_waits_until_an_owner_releases_or_refuses_it() -> None:
     fact.refresh_from_db()
     assert (fact.is_waiting, fact.is_report) == (False, False)
     refused = remember(bank, RULE.replace("Lisbon", "Porto"), chat="b", hours=2)
-    services.keep_quarantined(bank, fact_ids=[refused.pk], actor="alice", now=LATER)
+    services.confirm_quarantine(bank, fact_ids=[refused.pk], actor="alice", now=LATER)
     refused.refresh_from_db()
     assert not refused.is_waiting and refused not in bank.facts.may_be_shown()

@@ -53,7 +53,7 @@ def without_a_model(bank: Bank) -> None:
 def forgotten(bank: Bank) -> None:
     """Together with a later turn, which names nothing."""
     last = Output.objects.filter(chat=secret().chat_id).latest("pk")
-    services.forget(bank, output={secret().pk, last.pk}, actor="Zelda", now=LATER)
+    services.erase(bank, output={secret().pk, last.pk}, actor="Zelda", now=LATER)
 
 
 WAYS = [edited, regenerated, without_a_model, forgotten]
@@ -155,7 +155,7 @@ def test_what_was_erased_before_its_answer_takes_no_place() -> None:
     bank = make_bank()
     planted(bank)
     instead = record_replacement(bank, "What does a contract need?", [secret().pk])
-    services.forget(bank, output=instead.pk, actor="Zelda", now=LATER)
+    services.erase(bank, output=instead.pk, actor="Zelda", now=LATER)
     with pytest.raises(InvalidInput, match="erased"):
         services.complete(bank, instead, answer="Annexes.", now=LATER)
     assert secret().answer

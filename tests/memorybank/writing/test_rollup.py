@@ -90,7 +90,7 @@ def test_a_day_is_not_digested_just_before_the_last_of_its_chats_is_summarised(m
     now = MONDAY + 3 * DAY
     assert (compress(bank, now), model.history) == (0, [])
     bank.refresh_from_db()
-    assert bank.compress_at == now + rollup.RECHECK_DELAY  # whatever becomes of the chat
+    assert bank.consolidate_at == now + rollup.RECHECK_DELAY  # whatever becomes of the chat
     run(now)
     first = digests()[0]
     assert (first.period_start, first.output_count) == (MONDAY.date(), 5)
@@ -275,7 +275,7 @@ def test_a_failure_keeps_the_sources_shows_the_best_fit_and_is_tried_again_later
     report = run(MONDAY + 2 * DAY)
     assert (report.failed, report.rolled_up, Entry.objects.live().count()) == (1, 0, 4)
     bank.refresh_from_db()
-    assert bank.last_error and bank.compress_at and bank.compress_at > MONDAY + 2 * DAY
+    assert bank.last_error and bank.consolidate_at and bank.consolidate_at > MONDAY + 2 * DAY
     assert 0 < block_of(bank)[1] <= 200
     model.answer = note_taker
     run(MONDAY + 2 * DAY + HOUR)

@@ -47,7 +47,7 @@ class TabsTest(AdminCase):
     def test_cost_says_what_this_month_has_cost_and_may(self) -> None:
         Bank.objects.update(monthly_cap=25)
         LLMCall.objects.create(bank=self.apollo.bank, purpose="summary", cost="1.5", model="m", outcome="ok", at=NOON)
-        self.assertEqual(services.spent(self.apollo.bank, now=NOON), 1.5)
+        self.assertEqual(services.cost_this_month(self.apollo.bank, now=NOON), 1.5)
         self.assertContains(self.client.get(self.pages["Cost"]), "0.0000 of 25.00 this month (UTC)")
 
     def test_lists_begin_with_state_outcome_and_error(self) -> None:

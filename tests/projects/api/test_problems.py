@@ -88,7 +88,7 @@ class ProblemTest(ProgramCase):
         Output.objects.create(pk=OTHER_ROW, chat=chat, sequence=1, author="zoe", created_at=NOON)
         Job.objects.create(pk=OTHER_ROW, bank=self.zeus.bank, asked_at=NOON)
         self.switch_on(self.zeus)
-        fact = services.add(self.zeus.bank, text="The winch is in Bremen.", actor="zoe").pk
+        fact = services.add_fact(self.zeus.bank, text="The winch is in Bremen.", actor="zoe").pk
         refused: dict[int, list[tuple[int, bytes]]] = {}
         for row, fact_row in ((OTHER_ROW, fact), (NO_ROW, NO_ROW)):
             number, fact_number = services.public_id(row), services.public_id(fact_row)

@@ -91,7 +91,7 @@ class OtherPeoplesWordsTest(ProgramCase):
     def test_what_an_unfinished_answer_quotes_is_known_when_it_goes_on(self) -> None:
         bank = self.apollo.bank
         turn = services.record(bank, chat_key="loop", author="bob", question=QUESTION, status=Output.Status.PENDING)
-        services.keep_quoted(turn, services.Quotes(words=frozenset(terms("Zarquon"))))
+        services.store_quotes(turn, services.Quotes(words=frozenset(terms("Zarquon"))))
         steps = [{"role": "assistant", "content": "I ask about Zarquon."}]
         self.assertTrue(services.complete(bank, turn, answer="In May.", messages=steps).quotes_private)
 

@@ -39,7 +39,7 @@ class ReportedLineTest(ProgramCase):
 
     def test_a_rule_is_listed_until_an_owner_refuses_it(self) -> None:
         [rule] = Fact.objects.exclude(quarantine="")
-        services.keep_quarantined(self.apollo.bank, fact_ids=[rule.pk], actor="alice", now=NOON)
+        services.confirm_quarantine(self.apollo.bank, fact_ids=[rule.pk], actor="alice", now=NOON)
         self.assertEqual(self.said(self.ask("GET", "facts")["items"]), {("bob", CLAIM, True)})
 
     def test_a_corrected_line_is_a_report_no_longer(self) -> None:

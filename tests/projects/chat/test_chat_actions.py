@@ -75,7 +75,7 @@ class OwnChatsTest(Cast):
         self.assertEqual(Chat.objects.get(key="told").title, "The zanzibar <crane>")
         self.say(self.bob, self.chat, "And who paints it?")
         self.assertEqual(Chat.objects.get(key="told").title, "The zanzibar <crane>")
-        services.forget(self.apollo.bank, output=Output.objects.earliest("pk").pk, actor="bob")
+        services.erase(self.apollo.bank, output=Output.objects.earliest("pk").pk, actor="bob")
         self.assertEqual(Chat.objects.get(key="told").title, "")
         self.assertContains(self.client.get(self.chat_url(self.chat)), '<h1 id="title">Untitled chat</h1>')
 

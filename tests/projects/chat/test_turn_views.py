@@ -295,7 +295,7 @@ class StateTest(TurnCase):
         hers, his = self.tell("Which crane?", author="alice"), self.tell("And the quay?")
         for output, person in ((hers, "alice"), (hers, "bob"), (his, "bob"), (his, "alice")):
             services.rate_answer(self.apollo.bank, output=output.pk, person=person, helpful=True)
-        services.forget(self.apollo.bank, author="alice", actor="bob")
+        services.erase(self.apollo.bank, author="alice", actor="bob")
         self.assertEqual(list(AnswerRating.objects.values_list("output", "person")), [(his.pk, "bob")])
 
     def test_a_shared_chat_is_read_by_members_until_that_ends_and_memory_stays_as_it_was(self) -> None:
@@ -398,14 +398,14 @@ class MemoryUsedTest(TurnCase):
         self.assertContains(used, f'id="{target.partition("#")[2]}"', count=1)
         [[number, source]] = used.context["sources"]
         self.assertEqual((number, source.line.text, source.number), (1, CRANE, 1))
-        services.forget(self.apollo.bank, chat="told", actor="alice")
+        services.erase(self.apollo.bank, chat="told", actor="alice")
         self.assertEqual(self.used().context["sources"], [(1, None)])
         self.assertContains(self.used(), "[1]", count=1)
         self.turn.answer = "Gone."  # whatever became of it, a mark stands behind a sentence of it or nowhere
         self.assertNotIn("cite", with_sources(self.turn, ""))
 
     def test_what_is_erased_hidden_or_made_private_is_gone_from_it_too(self) -> None:
-        services.forget(self.apollo.bank, chat="told", actor="alice")
+        services.erase(self.apollo.bank, chat="told", actor="alice")
         self.assertNotContains(self.used(), "orange")
         self.assertGreater(self.used().context["missing"], 0)
         services.set_audience(self.apollo.bank, chat_key="ferry", readers=(), actor="bob")

@@ -595,7 +595,7 @@ class UnansweredTest(Cast):
         self.assertEqual(Chat.objects.get().title, self.QUESTION)
         self.say(self.bob, self.chat, "What is it?")
         self.assertEqual(Chat.objects.get().title, self.QUESTION)
-        services.forget(self.apollo.bank, output=Output.objects.unanswered().get().pk, actor="bob")
+        services.erase(self.apollo.bank, output=Output.objects.unanswered().get().pk, actor="bob")
         self.assertEqual(Chat.objects.get().title, "")
 
     @with_chat_model()

@@ -79,7 +79,7 @@ class LedgerErrorTest(TestCase):
         )
 
     def test_it_goes_with_the_turn_and_the_cost_stays(self) -> None:
-        services.forget(self.bank, output=self.output.pk, actor="priya")
+        services.erase(self.bank, output=self.output.pk, actor="priya")
         [call] = self.bank.llm_calls.all()
         self.assertEqual((call.error, call.outcome, call.prompt_tokens), ("", "rejected", 7))
 

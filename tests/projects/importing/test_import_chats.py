@@ -143,7 +143,7 @@ class TestGoodFiles(ImportCase):
     def test_erasing_a_turn_takes_the_title_and_importing_it_again_does_not_bring_it_back(self) -> None:
         lines = [{**GOOD, "id": "m-1"}, {**GOOD, "id": "m-2", "question": "Another."}]
         self.take(*lines)
-        services.forget(Bank.objects.get(), output=Output.objects.get(key="m-1").pk, actor="ann")
+        services.erase(Bank.objects.get(), output=Output.objects.get(key="m-1").pk, actor="ann")
         self.take(*lines)
         self.assertEqual(Chat.objects.get().title, "")
 

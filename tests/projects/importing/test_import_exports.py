@@ -115,7 +115,7 @@ class TestImportingExports(ExportCase):
         self.assertEqual([turn.key for turn in chat.outputs.shown()], ["a1", "a1b", "a5"])
         self.assertEqual(len(services.versions_of(chat, list(chat.outputs.shown()))), 1)
         services.run(until_idle=True)
-        self.assertEqual(services.check(self.apollo.bank), [])
+        self.assertEqual(services.find_violations(self.apollo.bank), [])
         cited = set(Output.objects.filter(facts__entry__chat=chat).values_list("key", flat=True))
         self.assertTrue(cited)
         self.assertLessEqual(cited, {"a1", "a1b", "a5"})
@@ -174,7 +174,7 @@ class TestImportingExports(ExportCase):
         services.run(until_idle=True)
         self.assertTrue(Entry.objects.filter(chat__private=True).exists())
         self.assertEqual(services.facts_of(self.apollo.bank).visible_to().count(), 0)
-        self.assertEqual(services.check(self.apollo.bank), [])
+        self.assertEqual(services.find_violations(self.apollo.bank), [])
 
 
 class TestDryRun(ExportCase):

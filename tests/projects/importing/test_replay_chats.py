@@ -32,7 +32,7 @@ class TestReplaying(ImportCase):
     def covered(self, tenant: str) -> dict[str, int]:
         """The number of turns that memory covers, by chat."""
         bank = Project.objects.get(tenant__slug=tenant).bank
-        self.assertEqual(services.check(bank), [])
+        self.assertEqual(services.find_violations(bank), [])
         leaves = bank.entries.filter(granularity=Granularity.CONVERSATION)
         counts: dict[str, int] = {}
         for key, count in leaves.values_list("chat__key", "output_count"):
@@ -100,7 +100,7 @@ class TestReplayingInAnOutage(ImportCase):
         self.assertEqual(ran.code, 1)
         self.assertIn("2 chats not summarised yet", ran.err)
         self.assertEqual(Entry.objects.filter(chat__key__in=["c1", "c2"], provisional=True, stale=True).count(), 2)
-        self.assertEqual(services.check(Project.objects.get().bank), [])
+        self.assertEqual(services.find_violations(Project.objects.get().bank), [])
 
 
 class TestTheSample(TestCase):

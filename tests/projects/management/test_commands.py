@@ -146,7 +146,7 @@ class TestRunMemoryWithABrokenModel(CommandCase):
         self.assertNotIn("Traceback", ran.err)
         leaf = Entry.objects.leaves().get(chat__key="c1")
         self.assertTrue(leaf.provisional and leaf.stale)
-        self.assertEqual(services.check(self.apollo.bank), [])
+        self.assertEqual(services.find_violations(self.apollo.bank), [])
 
     def test_an_address_where_nobody_listens(self) -> None:
         with socket.socket() as taken:

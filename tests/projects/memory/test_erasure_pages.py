@@ -60,7 +60,7 @@ class ForgettingTest(MemoryPageCase):
         services.record(self.apollo.bank, **fields, answer="Noted.", created_at=NOON, now=NOON)
         services.summarise_now(self.apollo.bank, chat_key="keyed", now=NOON)
         ropes = Fact.objects.get(text__contains="ropes")
-        services.forget(self.apollo.bank, facts=[ropes.pk, self.crane.pk], actor="alice")
+        services.erase(self.apollo.bank, facts=[ropes.pk, self.crane.pk], actor="alice")
         new = services.NewOutput("keyed", "bob", fields["question"], NOON, "Noted.", (), "ok", "k1")
         self.assertEqual(services.record_many(self.apollo.bank, [new]), [None])
         self.assertEqual(places("zanzibar"), [])

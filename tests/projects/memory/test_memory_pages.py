@@ -69,7 +69,7 @@ class NowTest(MemoryPageCase):
         for position, (kind, text, source) in enumerate(lines):
             add_fact(background, text, position=position, kind=kind, speaker="", detail=False, citations=[source.pk])
         self.apollo.bank.entries.leaves().absorb_into(background)
-        Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, compress_at=NOON)
+        Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, consolidate_at=NOON)
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
         page = self.see(self.bob)
         written = [(row.heading, row.line.text) for row in page.context["rows"] if row.line.restates]
@@ -284,7 +284,7 @@ class ReviewTest(MemoryPageCase):
         self.assertContains(page, f"<b>bob</b> says “{RULE}”")
         self.assertContains(page, "waits for an owner")
         self.assertContains(self.see(self.vera), f"<b>bob</b> says “{RULE}”")
-        services.keep_quarantined(self.apollo.bank, fact_ids=[self.rule.pk], actor="alice")
+        services.confirm_quarantine(self.apollo.bank, fact_ids=[self.rule.pk], actor="alice")
         self.assertNotContains(self.see(self.vera, "memory-facts"), "outage")
         self.assertContains(self.see(self.alice, "memory-facts"), "quarantined: ")
 
@@ -312,7 +312,7 @@ class ActivityTest(MemoryPageCase):
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
         why = self.url("memory-why", self.crane.pk)
         self.assertContains(self.see(self.alice, "memory-activity"), why)
-        services.forget(self.apollo.bank, chat="c0", actor="alice")
+        services.erase(self.apollo.bank, chat="c0", actor="alice")
         self.assertNotContains(self.see(self.alice, "memory-activity"), why)
 
 

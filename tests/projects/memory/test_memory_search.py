@@ -114,7 +114,7 @@ class MemorySearchTest(Cast):
         self.assertContains(self.search(self.vera), f"<b>bob</b> says “{rule}”")
         self.assertContains(self.search(self.vera), "waits for an owner")
         waiting = Fact.objects.exclude(quarantine="").get()
-        services.keep_quarantined(self.apollo.bank, fact_ids=[waiting.pk], actor="alice")
+        services.confirm_quarantine(self.apollo.bank, fact_ids=[waiting.pk], actor="alice")
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
         self.assertEqual(self.found(self.vera), [NEW])
 

@@ -147,7 +147,7 @@ class TenantTrailTest(AdminCase):
         self.remember(self.apollo, "bob", "The launch is on 17 May 2026 in Grimsvale.")
         fact = Fact.objects.latest("pk")
         services.pin(self.apollo.bank, fact_ids=[fact.pk], actor="alice")
-        services.forget(self.apollo.bank, author="bob", actor="alice")
+        services.erase(self.apollo.bank, author="bob", actor="alice")
         page = self.client.get(self.list_url(Event)).content.decode()
         self.assertIn(f'pinned · <a href="{reverse("admin:memorybank_fact_change", args=[fact.pk])}">line 1</a>', page)
         receipt = reverse("admin:memorybank_erasure_change", args=[Erasure.objects.get().pk])

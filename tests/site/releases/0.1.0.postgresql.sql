@@ -200,8 +200,8 @@ CREATE TABLE public.memorybank_bank (
     capped_at timestamp with time zone,
     remembers_since timestamp with time zone,
     expire_at timestamp with time zone,
-    compress_at timestamp with time zone,
-    settled_at timestamp with time zone,
+    consolidate_at timestamp with time zone,
+    consolidated_at timestamp with time zone,
     queue_position bigint,
     attempts integer NOT NULL,
     last_error character varying(500) NOT NULL,
@@ -507,7 +507,7 @@ CREATE TABLE public.memorybank_fact (
     normative boolean NOT NULL,
     reported smallint NOT NULL,
     released_by character varying(200) NOT NULL,
-    kept_back_by character varying(200) NOT NULL,
+    quarantine_confirmed_by character varying(200) NOT NULL,
     bank_id bigint NOT NULL,
     entry_id bigint NOT NULL,
     hidden_with_id bigint,
@@ -1718,7 +1718,7 @@ CREATE INDEX auth_user_user_permissions_permission_id_1fbb5f2c ON public.auth_us
 CREATE INDEX auth_user_user_permissions_user_id_a95ead1b ON public.auth_user_user_permissions USING btree (user_id);
 CREATE INDEX auth_user_username_6821ab7c_like ON public.auth_user USING btree (username varchar_pattern_ops);
 CREATE INDEX bank_capped ON public.memorybank_bank USING btree (capped_at) WHERE (capped_at IS NOT NULL);
-CREATE INDEX bank_compressible ON public.memorybank_bank USING btree (compress_at) WHERE (compress_at IS NOT NULL);
+CREATE INDEX bank_compressible ON public.memorybank_bank USING btree (consolidate_at) WHERE (consolidate_at IS NOT NULL);
 CREATE INDEX bank_day_by_day ON public.memorybank_bankday USING btree (day);
 CREATE INDEX bank_expiring ON public.memorybank_bank USING btree (expire_at) WHERE (expire_at IS NOT NULL);
 CREATE INDEX bank_queued ON public.memorybank_bank USING btree (queue_position) WHERE (queue_position IS NOT NULL);

@@ -17,7 +17,7 @@ _KEEP_BLOCK = """
 
 
 @at_present
-def keep_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: datetime = PRESENT) -> None:
+def record_sent_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: datetime = PRESENT) -> None:
     """Record that a prompt with ``memory`` is being sent, once its chat exists. One or two writes, no read."""
     count_prompt(bank, _memory_outcome(memory), now=now)
     if memory.version and not memory.is_kept:
