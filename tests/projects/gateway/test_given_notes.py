@@ -16,9 +16,9 @@ TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {"type"
 
 @pytest.fixture(scope="module", autouse=True)
 def teams(site_of_module: Gateway) -> None:
-    """More than a block holds, so that notes are needed."""
+    """More than a block and the notes of three questions hold, so that each question needs notes."""
     site_of_module.site.tell("UPDATE memorybank_bank SET max_tokens = 200")
-    for number in range(30):
+    for number in range(99):
         sentence = f"The mascot of team number {number} is quasar-{number}, its room {number + 100}."
         body = {"model": "small", "messages": [{"role": "user", "content": sentence}]}
         assert site_of_module.post("/v1/chat/completions", body, **{"x-chat-id": f"team-{number}"})[0] == 200
