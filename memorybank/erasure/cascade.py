@@ -1,9 +1,8 @@
 """Remove turns from memory: delete facts that rest on them, keep other people's, and mark summaries for rebuilding.
 
 The model that wrote a fact had also read turns that the fact does not cite. So a fact of an affected leaf stays only if
-the turns that it cites all remain and contain every word of it. The model that wrote a digest had read notes. So a line
-of an affected digest stays only if the facts that it cites all remain, and contain each of its words that stands in a
-deleted fact as well.
+the turns that it cites all remain and contain every word of it. The model that wrote a digest had read notes, so a line
+of an affected digest stays only if the facts that it cites all remain and contain every word of it.
 """
 
 from collections import Counter
@@ -93,17 +92,15 @@ def remove_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts:
     chats = bank.chats.select_for_update().filter(pk__in=outputs).order_by("pk")
     leaves = _affected_leaves(outputs)
     digests = Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves]).above()
-    unsupported = [
+    deleted = {
         fact for leaf in leaves for fact in _prune_leaf(bank, leaf, set(outputs[leaf.chat_id or 0]), words, counts)
-    ]
-    removed = {word for fact in unsupported for word in _words_of(fact)}
-    deleted = {fact.pk for fact in unsupported}
+    }
     ordered = sorted(deleted)
     for start in range(0, len(ordered), FACTS_PER_DELETION):
         Fact.objects.filter(pk__in=ordered[start : start + FACTS_PER_DELETION]).delete()
     for chat in chats:
         _reset_chat(bank, chat, counts)
-    return deleted | _prune_digests(digests, removed, counts)
+    return deleted | _prune_digests(digests, counts)
 
 
 def exclude_author(bank: Bank, author: str, words: TurnWords, counts: Counter[str], now: datetime) -> None:
@@ -155,11 +152,10 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     digests, deleted = leaves.above(), set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
     counts["facts"] += len(deleted)
     counts["summaries"] += leaves.count()
-    removed = _words_in(deleted)
     leaves.delete()
     chat.summarised_through = 0
     _reset_chat(bank, chat, counts)
-    return deleted | _prune_digests(digests, removed, counts)
+    return deleted | _prune_digests(digests, counts)
 
 
 def remove_quotes(bank: Bank, chat: Chat, words: TurnWords, counts: Counter[str]) -> None:
@@ -168,8 +164,8 @@ def remove_quotes(bank: Bank, chat: Chat, words: TurnWords, counts: Counter[str]
     Call it when a chat that had a single reader gets other readers: only chats with one reader use such answers. The
     caller holds the locks of ``bank`` and ``chat``.
     """
-    unsupported = [fact for leaf in chat.entries.all() for fact in _prune_leaf(bank, leaf, set(), words, counts)]
-    Fact.objects.filter(pk__in=[fact.pk for fact in unsupported]).delete()
+    deleted = {fact for leaf in chat.entries.all() for fact in _prune_leaf(bank, leaf, set(), words, counts)}
+    Fact.objects.filter(pk__in=deleted).delete()
 
 
 def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
@@ -188,7 +184,7 @@ def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     bank.facts.filter(pk__in=facts).update(tier=None)
     KeptFact.objects.filter(fact__in=facts).delete()
     _reset_chat(bank, chat, counts)
-    return facts | _prune_digests(digests, _words_in(facts), counts)
+    return facts | _prune_digests(digests, counts)
 
 
 def attach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
@@ -214,8 +210,8 @@ def _reset_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
     chat.save()
 
 
-def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, counts: Counter[str]) -> list[Fact]:
-    """Update a leaf, or delete it if no turns are left; return the unsupported facts, yet to be deleted."""
+def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, counts: Counter[str]) -> set[int]:
+    """Update a leaf, or delete it if no turns are left; return the ids of unsupported facts, yet to be deleted."""
     remaining = list(leaf.covered())
     usable = {output.pk: output for output in OptOut.objects.usable(bank, remaining)}
     facts = list(leaf.facts.prefetch_related("output_links"))
@@ -224,7 +220,7 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
     if not remaining:
         counts["summaries"] += 1
         leaf.delete()
-        return unsupported
+        return {fact.pk for fact in unsupported}
     leaf.facts.exclude(original="").update(original="", original_speaker="")  # the model had read the removed turns
     leaf.stale = leaf.stale or any(not usable.keys().isdisjoint(fact.citations) for fact in unsupported)
     leaf.tokens -= sum(fact.tokens for fact in unsupported)
@@ -234,7 +230,7 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
     if leaf.parent_id is None:  # otherwise it stays in the period of its digest
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
-    return unsupported
+    return {fact.pk for fact in unsupported}
 
 
 def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed: set[int], words: TurnWords) -> bool:
@@ -249,17 +245,12 @@ def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed
     return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(fact.text))
 
 
-def _prune_digests(digests: Iterable[Entry], removed: Iterable[str], counts: Counter[str]) -> set[int]:
-    """Delete digest lines that the remaining facts do not support, and empty digests; return the ids of the lines.
-
-    ``removed`` are the words of the facts that are gone. What a coarser digest was written from may also have been the
-    lines of a finer one.
-    """
-    deleted, gone = set[int](), set(removed)
+def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
+    """Delete digest lines that the remaining facts do not support, and empty digests; return the ids of the lines."""
+    deleted: set[int] = set()
     for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
         lines = digest.facts.prefetch_related("source_links", "sources__entry__chat")
-        unsupported = [line for line in lines if not _is_line_supported(line, gone)]
-        gone.update(word for line in unsupported for word in _words_of(line))
+        unsupported = [line for line in lines if not _is_line_supported(line)]
         counts["digest_lines"] += len(unsupported)
         deleted.update(line.pk for line in unsupported)
         if not digest.children.exists():
@@ -277,31 +268,18 @@ def _prune_digests(digests: Iterable[Entry], removed: Iterable[str], counts: Cou
 def mark_digests_stale(leaf: Entry) -> None:
     """Mark the digests above a rebuilt leaf stale, so that they are rebuilt, too."""
     digests = Entry.objects.filter(pk=leaf.pk).above()
-    _prune_digests(digests, (), Counter())
+    _prune_digests(digests, Counter())
     digests.update(stale=True)
     leaf.facts.update(tier=digests.get(parent=None).tier)
 
 
-def _is_line_supported(line: Fact, removed: set[str]) -> bool:
-    """Whether the cited facts all remain, are public and contain the words that the line shares with ``removed``.
-
-    A line that a person edited needs no words.
-    """
+def _is_line_supported(line: Fact) -> bool:
+    """Whether the cited facts all remain, are public and contain every word of the line (unless a person edited it)."""
     remaining = [fact for fact in line.sources.all() if not fact.is_private]
     if len(remaining) < len(line.source_links.all()):
         return False
     known = {word for fact in remaining for word in _words_of(fact)}
-    return bool(line.edited_by) or known.issuperset(removed.intersection(terms(line.text)))
-
-
-def _words_in(facts: Iterable[int]) -> set[str]:
-    """The words of these facts, as the models that wrote digests read them."""
-    ordered = sorted(facts)
-    words: set[str] = set()
-    for start in range(0, len(ordered), FACTS_PER_DELETION):
-        for fact in Fact.objects.filter(pk__in=ordered[start : start + FACTS_PER_DELETION]):
-            words.update(_words_of(fact))
-    return words
+    return bool(line.edited_by) or known.issuperset(terms(line.text))
 
 
 def _words_of(fact: Fact) -> Iterable[str]:
