@@ -61,7 +61,7 @@ def _derive(cursor: Any) -> None:
     leaf |= {"last_output": "last", "output_count": "n", "first_at": "since", "last_at": "until", "tokens": "45"}
     leaf |= {"period_start": "until::date", "method": "'benchmark'"}
     _insert(cursor, Entry, leaf, f"memorybank_chat c JOIN {ends} ON chat_id = c.id")
-    turns = """(SELECT o.*, row_id_in_path() OVER (PARTITION BY chat_id ORDER BY sequence) AS place
+    turns = """(SELECT o.*, row_number() OVER (PARTITION BY chat_id ORDER BY sequence) AS place
         FROM memorybank_output o) o JOIN memorybank_entry e ON e.chat_id = o.chat_id WHERE place <= 3"""
     fact = {"bank_id": "e.bank_id", "entry_id": "e.id", "position": "place", "text": "o.question", "tier": "0"}
     fact |= {"said_on": "o.created_at::date", "tokens": "15", "speaker": "o.author", "weight": "place / 4.0"}

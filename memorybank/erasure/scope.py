@@ -89,9 +89,7 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
     subjects = {output.pk: subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
-            raise InvalidInput(
-                _("output: there is none with the number %(number)s.") % {"number": public_id(int(number))}
-            )
+            raise InvalidInput(_("output: there is none with the id %(number)s.") % {"number": public_id(int(number))})
     first, *further = (subjects[pk] for pk in sorted(subjects))
     return ErasureScope(ErasureKind.OUTPUT, first, turns, further_subjects=further)
 

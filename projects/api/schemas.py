@@ -30,7 +30,7 @@ from .problems import Problem
 Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
 
-NUMBER = PublicId()
+PUBLIC_ID = PublicId()
 #: The description of the field ``reported`` of lines.
 REPORTED = "It is told in its speaker's name and in quotes, which `text` has not: `ann says “…”`."
 CHAT_KEY_CONVERTER = ChatKey()
@@ -54,10 +54,10 @@ class Body(BaseModel):
 StorableText = Annotated[str, AfterValidator(_storable)]
 #: The chat's key, chosen by the program.
 ChatKeyText = Annotated[StorableText, Field(min_length=1, max_length=200, examples=["c-17"])]
-#: A row's public number.
+#: A row's public id.
 PublicIdOut = Annotated[str, Field(pattern=r"^[a-z2-7]{13}$", examples=["p3zkqv5q7h2fy"])]
-#: A row's public number in a path; an invalid one gives a 404.
-NumberIn = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[a-z2-7]{13}$"})]
+#: A row's public id in a path; an invalid one gives a 404.
+PublicIdIn = Annotated[str, WithJsonSchema({"type": "string", "pattern": "^[a-z2-7]{13}$"})]
 #: A chat's key in a path.
 ChatIn = Annotated[
     str,
@@ -118,17 +118,17 @@ def labels(text: str) -> dict[str, Any]:
 
 
 def row_id_in_path(name: str) -> int:
-    """The primary key for a number in a path; 404 if it is invalid."""
+    """The primary key for a public id in a path; 404 if it is invalid."""
     try:
-        return NUMBER.to_python(name)
+        return PUBLIC_ID.to_python(name)
     except ValueError:
         raise Http404 from None
 
 
-def row_in_body(name: str, pointer: str) -> int:
-    """The primary key for a number in a body; :class:`Problem` at ``pointer`` if it is invalid."""
+def row_id_in_body(name: str, pointer: str) -> int:
+    """The primary key for a public id in a body; :class:`Problem` at ``pointer`` if it is invalid."""
     try:
-        return NUMBER.to_python(name)
+        return PUBLIC_ID.to_python(name)
     except ValueError:
         raise Problem(422, f"{pointer}: not found.", pointer) from None
 

@@ -163,7 +163,7 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(**{units[unit]: int(number)})
 
 
-def row_id_in_path(text: str) -> int:
+def row_id_argument(text: str) -> int:
     """The primary key that a public id stands for, for argparse."""
     try:
         return PublicId().to_python(text)

@@ -154,8 +154,15 @@ def follow_replacements(
         if len(replacing) < len(sentence.ends):
             continue
         for turn, line in replacing:
-            own = {name: getattr(line, name) for name in ("place", "speaker", "text", "reported", "approved")}
-            yield sentence._replace(turn=turn, ends=(), **own)
+            yield sentence._replace(
+                turn=turn,
+                ends=(),
+                place=line.place,
+                speaker=line.speaker,
+                text=line.text,
+                reported=line.reported,
+                approved=line.approved,
+            )
         yield sentence._replace(behind=tuple((turn, line.place) for turn, line in replacing))
 
 

@@ -15,7 +15,7 @@ from projects.api.auth import asker_of, bank_of, key_of
 from projects.api.problems import Problem
 from projects.api.schemas import (
     CHAT_KEY_CONVERTER,
-    NUMBER,
+    PUBLIC_ID,
     Author,
     Body,
     ChatIn,
@@ -104,7 +104,7 @@ class CheckpointOut(BaseModel):
     @classmethod
     def of(cls, row: Checkpoint) -> "CheckpointOut":
         names = ("text", "tokens_before", "tokens_after", "method", "made_at")
-        return cls(through=NUMBER.to_url(row.last_output), **{name: getattr(row, name) for name in names})
+        return cls(through=PUBLIC_ID.to_url(row.last_output), **{name: getattr(row, name) for name in names})
 
 
 class CompactionProgress(BaseModel):

@@ -14,12 +14,12 @@ from projects.api.schemas import (
     ChatKeyText,
     Cursor,
     Limit,
-    NumberIn,
     Page,
+    PublicIdIn,
     StorableText,
     page_of,
+    row_id_in_body,
     row_id_in_path,
-    row_in_body,
 )
 
 from .receipts import ReceiptOut, erase
@@ -53,7 +53,7 @@ def forget(request: HttpRequest, body: ForgetRequest) -> ReceiptOut:
         request,
         chat=body.chat,
         author=body.author,
-        output=None if body.output is None else row_in_body(body.output, "/output"),
+        output=None if body.output is None else row_id_in_body(body.output, "/output"),
         facts=_fact_pks(request, body.facts),
         dry_run=body.dry_run,
     )
@@ -66,7 +66,7 @@ def receipts(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[Receipt
 
 
 @router.get("/receipts/{receipt}", response=ReceiptOut, url_name="api-receipt", summary="Get a receipt")
-def receipt(request: HttpRequest, receipt: NumberIn) -> ReceiptOut:
+def receipt(request: HttpRequest, receipt: PublicIdIn) -> ReceiptOut:
     row = services.erasures_of(bank_of(request)).filter(pk=row_id_in_path(receipt)).first()
     if row is None:
         raise Http404
@@ -77,7 +77,7 @@ def _fact_pks(request: HttpRequest, names: list[str] | None) -> list[int] | None
     """The primary keys of readable facts; :class:`Problem` for any other id."""
     if names is None:
         return None
-    numbers = [row_in_body(name, f"/facts/{index}") for index, name in enumerate(names)]
+    numbers = [row_id_in_body(name, f"/facts/{index}") for index, name in enumerate(names)]
     known = set(services.browse(bank_of(request)).filter(pk__in=numbers).values_list("pk", flat=True))
     for index, number in enumerate(numbers):
         if number not in known:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from memorybank import services
 from memorybank.services import Event, Fact
 from projects.api.auth import bank_of
-from projects.api.schemas import NUMBER, NumberIn, PublicIdOut, row_id_in_path
+from projects.api.schemas import PUBLIC_ID, PublicIdIn, PublicIdOut, row_id_in_path
 
 from .facts import readable_facts
 
@@ -33,14 +33,14 @@ class FactHistory(BaseModel):
 
 
 @router.get("/facts/{fact}/history", response=FactHistory, url_name="api-fact-history", summary="Get a fact's history")
-def fact_history(request: HttpRequest, fact: NumberIn) -> FactHistory:
+def fact_history(request: HttpRequest, fact: PublicIdIn) -> FactHistory:
     """Who wrote, edited, pinned, hid or released it, and what replaced it. Earlier edits have no text."""
     row = readable_facts(request).filter(pk=row_id_in_path(fact)).first()
     if row is None:
         raise Http404
     events = [_written(row), *_by_people(row, services.events_of_fact(bank_of(request), row.pk))]
     if newer := row.replaced_for_all:
-        events.append(FactEvent(action="replaced", by="", fact=NUMBER.to_url(newer.pk)))
+        events.append(FactEvent(action="replaced", by="", fact=PUBLIC_ID.to_url(newer.pk)))
     return FactHistory(events=events)
 
 

@@ -14,7 +14,7 @@ from memorybank import services
 from memorybank.services import Entry, Fact, Granularity
 from projects.api.auth import asker_of, bank_of, key_of
 from projects.api.schemas import (
-    NUMBER,
+    PUBLIC_ID,
     REPORTED,
     Author,
     Body,
@@ -23,9 +23,9 @@ from projects.api.schemas import (
     Limit,
     Metadata,
     MetadataIn,
-    NumberIn,
     OfChat,
     Page,
+    PublicIdIn,
     PublicIdOut,
     StorableText,
     To,
@@ -63,10 +63,10 @@ class EntryOut(BaseModel):
     def of(cls, row: Entry) -> "EntryOut":
         names = ("period_start", "first_at", "last_at", "tokens", "method")
         return cls(
-            id=NUMBER.to_url(row.pk),
+            id=PUBLIC_ID.to_url(row.pk),
             granularity=Granularity(row.granularity),
             chat=row.chat.key if row.chat else None,
-            parent=NUMBER.to_url(row.parent_id) if row.parent_id else None,
+            parent=PUBLIC_ID.to_url(row.parent_id) if row.parent_id else None,
             outputs=row.output_count,
             **{name: getattr(row, name) for name in names},
         )
@@ -104,7 +104,7 @@ class FactOut(BaseModel):
         names = ("text", "speaker", "said_on", "pinned", "hidden", "edited_by")
         cited = [
             Citation(
-                output=NUMBER.to_url(origin.output),
+                output=PUBLIC_ID.to_url(origin.output),
                 chat=origin.chat_key,
                 author=origin.author,
                 at=origin.at,
@@ -113,9 +113,9 @@ class FactOut(BaseModel):
             for origin in origins
         ]
         return cls(
-            id=NUMBER.to_url(row.pk),
+            id=PUBLIC_ID.to_url(row.pk),
             kind=Fact.Kind(row.kind),
-            entry=NUMBER.to_url(row.entry_id),
+            entry=PUBLIC_ID.to_url(row.entry_id),
             reported=row.is_report,
             held_back=row.quarantine,
             replaced=row.replaced_for_all is not None,
@@ -164,7 +164,7 @@ def entries(
 
 
 @router.get("/entries/{entry}", response=EntryOut, url_name="api-entry", summary="Get an entry")
-def entry(request: HttpRequest, entry: NumberIn) -> EntryOut:
+def entry(request: HttpRequest, entry: PublicIdIn) -> EntryOut:
     row = _entries(request).filter(pk=row_id_in_path(entry)).first()
     if row is None:
         raise Http404
@@ -183,7 +183,7 @@ def facts(
     chat: OfChat,
     metadata: Metadata,
     kind: Fact.Kind | None = None,
-    entry: NumberIn | None = None,
+    entry: PublicIdIn | None = None,
 ) -> Page[FactOut]:
     """Facts with the turns that they cite. Facts of private chats are listed for their readers only."""
     bank = bank_of(request)
@@ -210,12 +210,12 @@ def create_fact(request: HttpRequest, body: NewFact) -> Status[FactOut]:
 
 
 @router.get("/facts/{fact}", response=FactOut, url_name="api-fact", summary="Get a fact")
-def fact(request: HttpRequest, fact: NumberIn) -> FactOut:
+def fact(request: HttpRequest, fact: PublicIdIn) -> FactOut:
     return _get_fact(request, row_id_in_path(fact))
 
 
 @router.patch("/facts/{fact}", response=FactOut, url_name="api-fact", summary="Correct, pin or hide a fact")
-def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactOut:
+def update_fact(request: HttpRequest, fact: PublicIdIn, body: FactChange) -> FactOut:
     """Makes all changes, or none if one is refused. Later summaries use the corrected text.
 
     A text that reads like an instruction to a model is quarantined until a person reviews it.
@@ -236,7 +236,7 @@ def update_fact(request: HttpRequest, fact: NumberIn, body: FactChange) -> FactO
 @router.delete(
     "/facts/{fact}", response=ReceiptOut, url_name="api-fact", summary="Erase a fact with the turns that it cites"
 )
-def delete_fact(request: HttpRequest, fact: NumberIn) -> ReceiptOut:
+def delete_fact(request: HttpRequest, fact: PublicIdIn) -> ReceiptOut:
     """Like `forget` with this fact. To keep the turns, hide it."""
     number = row_id_in_path(fact)
     _get_fact(request, number)

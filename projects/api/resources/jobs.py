@@ -16,7 +16,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, Job
 from projects.api.auth import bank_of, key_of
 from projects.api.problems import Problem
-from projects.api.schemas import NUMBER, Body, ChatKeyText, NumberIn, PublicIdOut, api_url, row_id_in_path
+from projects.api.schemas import PUBLIC_ID, Body, ChatKeyText, PublicIdIn, PublicIdOut, api_url, row_id_in_path
 from projects.web.polling import changes, with_heartbeat
 
 from .chats import program_chat
@@ -60,7 +60,7 @@ class JobOut(BaseModel):
     @classmethod
     def of(cls, row: Job) -> "JobOut":
         names = ("kind", "asked_by", "asked_at", "percent", "finished_at")
-        return cls(id=NUMBER.to_url(row.pk), **{name: getattr(row, name) for name in names})
+        return cls(id=PUBLIC_ID.to_url(row.pk), **{name: getattr(row, name) for name in names})
 
 
 @router.post("/summarise", response={202: JobOut}, url_name="api-summarise", summary="Summarise now")
@@ -72,12 +72,12 @@ def summarise(request: HttpRequest, response: HttpResponse, body: SummariseReque
         job = services.request_job(bank, Job.Kind.SUMMARISE, chats=chats, actor=key_of(request).actor)
     except InvalidInput as error:
         raise Problem(409, str(error)) from None
-    response.headers["Location"] = api_url("jobs", NUMBER.to_url(job.pk))
+    response.headers["Location"] = api_url("jobs", PUBLIC_ID.to_url(job.pk))
     return Status(202, JobOut.of(job))
 
 
 @router.get("/jobs/{job}", response=JobOut, url_name="api-job", summary="Get a job's progress")
-def get_job(request: HttpRequest, job: NumberIn) -> JobOut:
+def get_job(request: HttpRequest, job: PublicIdIn) -> JobOut:
     return JobOut.of(_get_job(bank_of(request), row_id_in_path(job)))
 
 
@@ -88,7 +88,7 @@ def get_job(request: HttpRequest, job: NumberIn) -> JobOut:
     summary="Follow a job",
     openapi_extra={"responses": {200: {"content": {"text/event-stream": {"schema": EVENT_SCHEMA}}}}},
 )
-def follow(request: HttpRequest, job: NumberIn) -> StreamingHttpResponse:
+def follow(request: HttpRequest, job: PublicIdIn) -> StreamingHttpResponse:
     """Server-sent events with the job as JSON: `progress` at each change, then `done`. Comments keep it alive."""
     bank, number = bank_of(request), row_id_in_path(job)
     _get_job(bank, number)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StrictBool, StrictInt
 from memorybank import services
 from memorybank.services import Hit, MemoryLine, PromptMemory, Text
 from projects.api.auth import asker_of, bank_of
-from projects.api.schemas import NUMBER, REPORTED, Body, MetadataIn, PublicIdOut, StorableText
+from projects.api.schemas import PUBLIC_ID, REPORTED, Body, MetadataIn, PublicIdOut, StorableText
 
 router = Router(tags=["memory"])
 
@@ -54,8 +54,8 @@ class LineOut(BaseModel):
         return cls(
             reported=line.is_report,
             why=str(line.why),  # evaluates the lazy text
-            citations=[NUMBER.to_url(pk) for pk in line.citations],
-            facts=[NUMBER.to_url(pk) for pk in line.facts],
+            citations=[PUBLIC_ID.to_url(pk) for pk in line.citations],
+            facts=[PUBLIC_ID.to_url(pk) for pk in line.facts],
             **{name: getattr(line, name) for name in names},
         )
 
@@ -140,14 +140,14 @@ class HitOut(BaseModel):
     def of(cls, hit: Hit) -> "HitOut":
         return cls(
             kind=hit.kind,
-            id=NUMBER.to_url(hit.pk),
+            id=PUBLIC_ID.to_url(hit.pk),
             chat=hit.chat,
             text=hit.text,
             speaker=hit.speaker,
             reported=hit.is_report,
             score=hit.score,
             created_at=hit.created_at,
-            citations=[NUMBER.to_url(pk) for pk in hit.citations],
+            citations=[PUBLIC_ID.to_url(pk) for pk in hit.citations],
         )
 
 

@@ -26,7 +26,7 @@ from projects.api.idempotency import (
 )
 from projects.api.problems import Problem, problem_from
 from projects.api.schemas import (
-    NUMBER,
+    PUBLIC_ID,
     Author,
     Body,
     ChatIn,
@@ -36,9 +36,9 @@ from projects.api.schemas import (
     Limit,
     Metadata,
     MetadataIn,
-    NumberIn,
     OfChat,
     Page,
+    PublicIdIn,
     PublicIdOut,
     StorableText,
     To,
@@ -147,7 +147,7 @@ class OutputOut(BaseModel):
     def of(cls, row: Output) -> "OutputOut":
         names = ("key", "author", "question", "answer", "messages", "status", "created_at", "metadata")
         row = row.for_others()
-        return cls(id=NUMBER.to_url(row.pk), chat=row.chat.key, **{name: getattr(row, name) for name in names})
+        return cls(id=PUBLIC_ID.to_url(row.pk), chat=row.chat.key, **{name: getattr(row, name) for name in names})
 
 
 @router.post("/outputs", response={201: Recorded}, url_name="api-outputs", summary="Record an output")
@@ -206,7 +206,7 @@ def list_outputs(
 
 
 @router.get("/outputs/{output}", response=OutputOut, url_name="api-output", summary="Get an output")
-def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
+def get_output(request: HttpRequest, output: PublicIdIn) -> OutputOut:
     return OutputOut.of(program_output(request, row_id_in_path(output)))
 
 
@@ -216,7 +216,7 @@ def get_output(request: HttpRequest, output: NumberIn) -> OutputOut:
     url_name="api-output",
     summary="Erase an output with everything derived from it",
 )
-def delete_output(request: HttpRequest, output: NumberIn) -> ReceiptOut:
+def delete_output(request: HttpRequest, output: PublicIdIn) -> ReceiptOut:
     """Like `forget` with this output."""
     return erase(request, output=program_output(request, row_id_in_path(output)).pk)
 
@@ -307,5 +307,5 @@ def _refuse_chats_of_others(request: HttpRequest, new: list[services.NewOutput],
 def _recorded(result: IdempotentResult, response: HttpResponse) -> list[Recorded]:
     if result.replayed:
         response.headers["Idempotent-Replayed"] = "true"
-    numbers = [pk and NUMBER.to_url(pk) for pk in result.outputs]
+    numbers = [pk and PUBLIC_ID.to_url(pk) for pk in result.outputs]
     return [Recorded(id=number or None, recorded=number is not None) for number in numbers]

@@ -16,7 +16,18 @@ from projects.tenancy import api_keys, authentication, provisioning
 
 from ...models import APIKey, Membership, NameSource, Project, Role, Scope, Tenant
 from ...models.key import DEFAULT_NAME_SOURCES
-from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, Page, PublicIdOut, StorableText, page_of, row_id_in_path
+from ..schemas import (
+    PUBLIC_ID,
+    Body,
+    Cursor,
+    Limit,
+    Page,
+    PublicIdIn,
+    PublicIdOut,
+    StorableText,
+    page_of,
+    row_id_in_path,
+)
 
 OPERATOR_ACTOR = "operator"
 Slug = Annotated[StorableText, Field(min_length=1, max_length=64, examples=["acme"])]
@@ -235,7 +246,7 @@ def issue_key(request: HttpRequest, tenant: str, project: str, body: NewKey) -> 
     url_name="operator-key",
     summary="Revoke a key",
 )
-def revoke_key(request: HttpRequest, tenant: str, project: str, key: NumberIn) -> HttpResponse:
+def revoke_key(request: HttpRequest, tenant: str, project: str, key: PublicIdIn) -> HttpResponse:
     rows = APIKey.objects.filter(project=_project(tenant, project), pk=row_id_in_path(key))
     row = rows.select_related("project__tenant").first()
     if row is None:
@@ -270,4 +281,4 @@ def _member_out(row: Membership) -> MemberOut:
 def _key_values(row: APIKey) -> dict[str, Any]:
     names = ("name", "prefix", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
     sources = [source for source in NameSource if row.trusts(source)]
-    return {"id": NUMBER.to_url(row.pk), "name_sources": sources, **{name: getattr(row, name) for name in names}}
+    return {"id": PUBLIC_ID.to_url(row.pk), "name_sources": sources, **{name: getattr(row, name) for name in names}}

@@ -8,7 +8,7 @@ from memorybank import services
 from memorybank.services import Output
 from projects.api.auth import bank_of, key_of
 from projects.api.problems import Problem
-from projects.api.schemas import Body, NumberIn, row_id_in_path
+from projects.api.schemas import Body, PublicIdIn, row_id_in_path
 from projects.tenancy import authentication
 
 from .outputs import ShortText, program_output
@@ -39,12 +39,12 @@ class RatingsOut(BaseModel):
 @router.get(
     "/outputs/{output}/ratings", response=RatingsOut, url_name="api-ratings", summary="Count an answer's ratings"
 )
-def get_ratings(request: HttpRequest, output: NumberIn) -> RatingsOut:
+def get_ratings(request: HttpRequest, output: PublicIdIn) -> RatingsOut:
     return RatingsOut.of(program_output(request, row_id_in_path(output)))
 
 
 @router.put("/outputs/{output}/ratings", response=RatingsOut, url_name="api-ratings", summary="Rate an answer")
-def rate(request: HttpRequest, output: NumberIn, body: RatingIn) -> RatingsOut:
+def rate(request: HttpRequest, output: PublicIdIn, body: RatingIn) -> RatingsOut:
     """Replaces the author's earlier rating of this answer. Owners see the share of helpful answers by model."""
     row = program_output(request, row_id_in_path(output))
     if not row.answer:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from memorybank import services
 from memorybank.services import Erasure
 from projects.api.auth import bank_of, key_of
-from projects.api.schemas import NUMBER, PublicIdOut
+from projects.api.schemas import PUBLIC_ID, PublicIdOut
 
 
 class ReceiptOut(BaseModel):
@@ -25,12 +25,12 @@ class ReceiptOut(BaseModel):
     @classmethod
     def of(cls, row: Erasure) -> "ReceiptOut":
         names = ("kind", "asked_by", "at", "counts")
-        return cls(id=NUMBER.to_url(row.pk), dry_run=False, **{name: getattr(row, name) for name in names})
+        return cls(id=PUBLIC_ID.to_url(row.pk), dry_run=False, **{name: getattr(row, name) for name in names})
 
 
 def erase(request: HttpRequest, **target: Any) -> ReceiptOut:
     """Erase a target of :func:`services.erase` with everything derived from it."""
     receipt = services.erase(bank_of(request), actor=key_of(request).actor, **target)
-    number = None if receipt.id is None else NUMBER.to_url(receipt.id)
+    number = None if receipt.id is None else PUBLIC_ID.to_url(receipt.id)
     names = ("kind", "asked_by", "at", "dry_run", "counts")
     return ReceiptOut(id=number, **{name: getattr(receipt, name) for name in names})

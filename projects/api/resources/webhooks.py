@@ -15,7 +15,18 @@ from projects.webhooks import registry
 from ...models import Delivery, Webhook
 from ...models.webhook import MAIL_SCHEME
 from ..auth import key_of
-from ..schemas import NUMBER, Body, Cursor, Limit, NumberIn, Page, PublicIdOut, StorableText, page_of, row_id_in_path
+from ..schemas import (
+    PUBLIC_ID,
+    Body,
+    Cursor,
+    Limit,
+    Page,
+    PublicIdIn,
+    PublicIdOut,
+    StorableText,
+    page_of,
+    row_id_in_path,
+)
 
 router = Router(tags=["webhooks"])
 
@@ -84,19 +95,19 @@ def list_webhooks(request: HttpRequest, cursor: Cursor, limit: Limit) -> Page[We
 
 
 @router.get("/webhooks/{webhook}", response=WebhookOut, url_name="api-webhook", summary="Get a webhook")
-def get_webhook(request: HttpRequest, webhook: NumberIn) -> WebhookOut:
+def get_webhook(request: HttpRequest, webhook: PublicIdIn) -> WebhookOut:
     return WebhookOut(**_values(_get(request, webhook)))
 
 
 @router.patch("/webhooks/{webhook}", response=WebhookOut, url_name="api-webhook", summary="Change a webhook")
-def update_webhook(request: HttpRequest, webhook: NumberIn, body: WebhookChange) -> WebhookOut:
+def update_webhook(request: HttpRequest, webhook: PublicIdIn, body: WebhookChange) -> WebhookOut:
     row = _get(request, webhook)
     registry.change(row, actor=key_of(request).actor, now=timezone.now(), **body.model_dump(exclude_unset=True))
     return WebhookOut(**_values(row))
 
 
 @router.delete("/webhooks/{webhook}", response={204: None}, url_name="api-webhook", summary="Delete a webhook")
-def delete_webhook(request: HttpRequest, webhook: NumberIn) -> HttpResponse:
+def delete_webhook(request: HttpRequest, webhook: PublicIdIn) -> HttpResponse:
     registry.remove(_get(request, webhook), actor=key_of(request).actor, now=timezone.now())
     return HttpResponse(status=204)
 
@@ -107,7 +118,7 @@ def delete_webhook(request: HttpRequest, webhook: NumberIn) -> HttpResponse:
     url_name="api-deliveries",
     summary="List a webhook's messages, newest first",
 )
-def deliveries(request: HttpRequest, webhook: NumberIn, cursor: Cursor, limit: Limit) -> Page[DeliveryOut]:
+def deliveries(request: HttpRequest, webhook: PublicIdIn, cursor: Cursor, limit: Limit) -> Page[DeliveryOut]:
     rows, after = page_of(Delivery.objects.filter(webhook=_get(request, webhook)), cursor, limit)
     return Page(items=[_delivery(row) for row in rows], next=after)
 
@@ -127,7 +138,7 @@ def _get(request: HttpRequest, number: str) -> Webhook:
 def _values(row: Webhook) -> dict[str, Any]:
     names = ("url", "events", "created_by", "created_at", "dropped")
     return {
-        "id": NUMBER.to_url(row.pk),
+        "id": PUBLIC_ID.to_url(row.pk),
         "enabled": row.disabled_at is None,
         **{name: getattr(row, name) for name in names},
     }
@@ -136,4 +147,4 @@ def _values(row: Webhook) -> dict[str, Any]:
 def _delivery(row: Delivery) -> DeliveryOut:
     names = ("event", "created_at", "attempts", "delivered_at", "status", "error")
     values = {name: getattr(row, name) for name in names}
-    return DeliveryOut(id=NUMBER.to_url(row.pk), next_attempt_at=row.due_at, **values)
+    return DeliveryOut(id=PUBLIC_ID.to_url(row.pk), next_attempt_at=row.due_at, **values)

@@ -21,7 +21,7 @@ from ..base import (
     parse_time,
     pluralised,
     readable_path,
-    row_id_in_path,
+    row_id_argument,
 )
 
 #: The fields of a line in a receipts file, with their types.
@@ -44,7 +44,10 @@ class Command(MemoryCommand):
         what.add_argument("--chat", metavar="KEY", help="the chat with this key")
         what.add_argument("--author", metavar="USER", help="everything this person said in any chat of the project")
         what.add_argument(
-            "--output", metavar="ID", type=row_id_in_path, help="one turn, by its public id, as recall_memory prints it"
+            "--output",
+            metavar="ID",
+            type=row_id_argument,
+            help="one turn, by its public id, as recall_memory prints it",
         )
         what.add_argument(
             "--everything", action="store_true", help="all chats; nothing said until now is included again"

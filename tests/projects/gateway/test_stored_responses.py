@@ -32,9 +32,9 @@ print(api_keys.issue(project, "laptop", ["write"], actor="setup", now=timezone.n
 
 @pytest.fixture(scope="module", autouse=True)
 def teams(site_of_module: Gateway) -> None:
-    """More than a block holds, so that notes are needed."""
+    """More than a block and the notes of three questions hold, so that each question needs notes."""
     site_of_module.site.tell("UPDATE memorybank_bank SET max_tokens = 200")
-    for number in range(30):
+    for number in range(99):
         sentence = MASCOT.format(number, number, number + 100)
         body = {"model": "small", "messages": [{"role": "user", "content": sentence}]}
         assert site_of_module.post("/v1/chat/completions", body)[0] == 200
@@ -51,10 +51,10 @@ def new_turns(served: Gateway, before: int) -> list[dict[str, Any]]:
 
 def test_a_stored_response_is_continued_by_its_id_with_memory_and_recorded_once(served: Gateway) -> None:
     before, program = len(served.turns()), client(served)
-    first = program.responses.create(model="small", input="What is the mascot of team number 7?", store=True)
+    first = program.responses.create(model="small", input="What is the mascot of team number 17?", store=True)
     sent = served.upstream.seen[-1].body
-    assert "quasar-7" in sent["input"] and "its author's word" in sent["instructions"]
-    for question in ("And in which room is the team of quasar-7?", "What is the mascot of team number 9?"):
+    assert "quasar-17" in sent["input"] and "its author's word" in sent["instructions"]
+    for question in ("And in which room is the team of quasar-17?", "What is the mascot of team number 19?"):
         raw = program.responses.with_raw_response.create(
             model="small", input=question, previous_response_id=first.id, store=True
         )
@@ -62,8 +62,8 @@ def test_a_stored_response_is_continued_by_its_id_with_memory_and_recorded_once(
         assert raw.headers["x-memory-recognised"] == "continued"
         assert raw.headers["x-memory-turn"] == "recorded"
         assert "its author's word" in sent["instructions"]
-        assert "quasar-7" not in sent["input"].removeprefix(question), "the upstream has that note"
-    assert "quasar-9" in sent["input"], "a new note is given"
+        assert "quasar-17" not in sent["input"].removeprefix(question), "the upstream has that note"
+    assert "quasar-19" in sent["input"], "a new note is given"
     turns = new_turns(served, before)
     assert [turn["status"] for turn in turns] == ["ok"] * 3
     assert len({turn["chat"] for turn in turns}) == 1

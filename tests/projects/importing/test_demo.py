@@ -61,7 +61,7 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
     for words in (
         "Memory in every new chat of northwind-clinics/billing-migration:",
         "Notes for the message “Who is our contact at Paywright?” only:",
-        "Oliver Stannard, account manager",
+        "Oliver Stannard, their account manager",
         "Project memory: each line is its author's word",
         "174 turns in 63 chats",
         "0 model calls",
