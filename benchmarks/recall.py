@@ -21,6 +21,7 @@ from memorybank.models import Bank, Chat, Entry, Fact, Granularity, Output, Sear
 from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.index_terms import audience_words, date_words, index_text
 from memorybank.reading.recall.notes import find_passages
+from memorybank.safety.reasons import Reported
 from memorybank.writing.fact_store import new_fact
 
 from . import scratch, seeding
@@ -154,17 +155,8 @@ def _document(
 ) -> tuple[Any, ...]:
     turn_terms = terms(f"{author} {asked} {said}")
     words = index_text(bank, chat, turn_terms, date_words(at.date(), ""), audience_words(bank, None))
-    return (
-        pk,
-        sequence,
-        bank,
-        chat,
-        words,
-        len(turn_terms),
-        [[author, asked, 0.5], ["assistant", said, 0.2]],
-        at,
-        pk - 1,
-    )
+    lines = [[author, asked, 0.5, Reported.NO], ["assistant", said, 0.2, Reported.NO]]
+    return (pk, sequence, bank, chat, words, len(turn_terms), lines, at, pk - 1)
 
 
 if __name__ == "__main__":

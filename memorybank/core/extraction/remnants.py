@@ -39,7 +39,7 @@ def without_repetitions(drafts: Sequence[DraftFact]) -> list[DraftFact]:
     heard, kept = HeardSentences(), []
     for draft in drafts:
         if draft.speaker != ASSISTANT_SPEAKER:
-            heard.add(draft.text)
+            heard.add_all(sentences(draft.text))
         elif heard.has(next(iter(sentences(draft.text)), draft.text)):
             continue
         kept.append(draft)
@@ -51,12 +51,11 @@ class HeardSentences:
 
     def __init__(self, heard: Iterable[str] = ()) -> None:
         self._heard: list[tuple[frozenset[str], bool]] = []
-        for sentence in heard:
-            self.add(sentence)
+        self.add_all(heard)
 
-    def add(self, sentence: str) -> None:
-        """A person said it."""
-        self._heard.append((frozenset(terms(sentence)), is_question(sentence)))
+    def add_all(self, said: Iterable[str]) -> None:
+        """People said these sentences."""
+        self._heard += ((frozenset(terms(sentence)), is_question(sentence)) for sentence in said)
 
     def has(self, text: str) -> bool:
         """Whether the assistant repeats one of them in ``text``, or after a colon; an answer repeats no question."""

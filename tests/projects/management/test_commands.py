@@ -318,7 +318,7 @@ class TestForgetMemory(CommandCase):
     def test_it_says_what_is_not_there_and_asks_for_one_thing(self) -> None:
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "no"), "none with the key “no”")
         self.assert_refused(run("forget_memory", "acme/apollo", "--author", "eve"), "no messages by “eve”")
-        self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with the number")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with the id")
         self.assert_refused(run("forget_memory", "acme/apollo"), "is required")
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "a", "--author", "b"), "not allowed with")
 
