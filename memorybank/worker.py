@@ -42,9 +42,9 @@ def consolidate(bank_id: int, *, now: datetime, at_once: bool = True) -> int:
 
 
 def _consolidate_inside(bank_id: int, now: datetime, *, at_once: bool) -> int:
-    due = (
-        Bank.objects.due_for_consolidation(now) if at_once else Bank.objects.due_for_consolidation(now).not_recent(now)
-    )
+    due = Bank.objects.due_for_consolidation(now)
+    if not at_once:
+        due = due.not_recent(now)
     if not due.filter(pk=bank_id).update(consolidated_at=now):
         return 0
     try:

@@ -148,7 +148,7 @@ class MemoryLine(NamedTuple):
         return cls(**values)
 
 
-_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by", "normative", "reported")
+_CHOOSING = ("weight", "turns", "detail", "replaces", "released_by", "edited_by", "normative", "reported", "part")
 _NOT_CHOOSING = {name: MemoryLine._field_defaults[name] for name in _CHOOSING}
 #: Conversions of the fields whose types JSON lacks.
 _WRITERS: dict[str, Callable[[Any], Any]] = {

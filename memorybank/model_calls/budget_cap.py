@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, Sum
 from django.utils.module_loading import import_string
 
 from memorybank import conf, hooks, llm
@@ -36,7 +36,8 @@ def cost_this_month(bank: Bank, *, now: datetime = PRESENT) -> Decimal:
 
 def spent_since(banks: Iterable[Bank], since: datetime) -> Decimal:
     """The cost of these banks' memory since ``since``."""
-    return LLMCall.objects.of_memory(banks, since)
+    calls = LLMCall.objects.of_memory(since).filter(bank__in=banks)
+    return calls.aggregate(cost=Sum("cost"))["cost"] or Decimal()
 
 
 def is_capped(bank: Bank, now: datetime) -> bool:

@@ -49,10 +49,16 @@ def _beneath() -> Q:
 
 #: The columns of a fact from which :func:`_state` is made: its own, annotated ones, and those of the newer fact.
 STATE_COLUMNS = (
-    "pk original quarantine speaker text weight hidden released_by edited_by is_visible is_note is_corrected "
-    "told_as_report superseded_by superseded_by__speaker superseded_by__text superseded_by__said_on "
+    "pk original quarantine speaker text weight pinned hidden normative reported released_by edited_by is_visible "
+    "is_note is_corrected superseded_by superseded_by__speaker superseded_by__text superseded_by__said_on "
     "superseded_by__entry__chat"
 ).split()
+
+
+def _is_report(fact: Any) -> bool:
+    """Whether a fact, or its row, is told in its speaker's name and in quotes, unless its speaker is trusted."""
+    approved = fact.pinned or fact.released_by or fact.edited_by
+    return bool(fact.reported or fact.normative) and not approved
 
 
 def _state(row: Any, outputs: Mapping[int, list[int]]) -> FactState:
@@ -79,7 +85,7 @@ def _state(row: Any, outputs: Mapping[int, list[int]]) -> FactState:
         correction=correction,
         end=end,
         is_note=row.is_note,
-        is_report=row.told_as_report,
+        is_report=_is_report(row),
     )
 
 
@@ -109,11 +115,7 @@ class FactQuerySet(ByAudience["Fact"]):
         is_corrected = Case(When(above, then=True), default=False)
         extracted = Q(detail=True) | Q(entry__method__startswith=EXTRACTIVE)
         note = Case(When(extracted, then=False), default=True)
-        unapproved = Q(Q(reported__gt=Reported.NO) | Q(normative=True), pinned=False, released_by="", edited_by="")
-        told = Case(When(unapproved, then=True), default=False)
-        facts = self.annotate(
-            is_visible=visible, is_note=note, is_corrected=is_corrected, told_as_report=told
-        ).order_by()
+        facts = self.annotate(is_visible=visible, is_note=note, is_corrected=is_corrected).order_by()
         facts = facts.exclude(is_note=False, is_visible=True, edited_by="", released_by="") if changed else facts
         rows = list(facts.values_list(*STATE_COLUMNS, named=True))
         ids = {pk for row in rows for pk in (row.pk, row.superseded_by) if pk}
@@ -320,8 +322,7 @@ class Fact(models.Model):
     @property
     def is_report(self) -> bool:
         """Whether it is told in its speaker's name and in quotes, unless its speaker is trusted."""
-        approved = self.pinned or self.released_by or self.edited_by
-        return bool(self.reported or self.normative) and not approved
+        return _is_report(self)
 
     @property
     def decided_by_person(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -95,10 +95,9 @@ class Cost(Protocol):
 
 
 class LLMCallQuerySet(models.QuerySet["LLMCall"]):
-    def of_memory(self, banks: Iterable[Bank], since: datetime) -> Decimal:
-        """The cost of memory in these banks since ``since``, without chat answers and compactions."""
-        calls = self.filter(bank__in=banks, at__gte=since).exclude(purpose__in=OF_CHATS)
-        return calls.aggregate(cost=models.Sum("cost"))["cost"] or Decimal()
+    def of_memory(self, since: datetime) -> LLMCallQuerySet:
+        """The calls for memory since ``since``, without chat answers, compactions and titles."""
+        return self.filter(at__gte=since).exclude(purpose__in=OF_CHATS)
 
     def record(self, calls: list[LLMCall], bank: Bank) -> None:
         """Save the calls, unless the bank was deleted."""

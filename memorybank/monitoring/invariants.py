@@ -107,17 +107,17 @@ def _tiers(bank: Bank) -> Iterator[Violation]:
         for pk, *rest in Entry.objects.filter(bank=bank).values_list("pk", "parent_id", "granularity", "chat__private")
     }
     facts = Fact.objects.filter(Q(bank=bank) | Q(entry__bank=bank)).order_by("pk")
-    settled = set(facts.decided_by_person().values_list("pk", flat=True))
+    decided = set(facts.decided_by_person().values_list("pk", flat=True))
     for pk, entry, own, tier in facts.values_list("pk", "entry_id", "bank_id", "tier").iterator():
         if own != bank.pk or entry not in entries:
             yield Violation("I2", f"fact {public_id(pk)}", "its entry belongs to another bank")
-        elif tier != (expected := _tier(entries, entry, pk in settled)):
+        elif tier != (expected := _tier(entries, entry, pk in decided)):
             yield Violation("I2", f"fact {public_id(pk)}", f"stands in tier {tier}, its entry in {expected}")
 
 
-def _tier(entries: dict[int, list[Any]], pk: int, settled: bool) -> int | None:
+def _tier(entries: dict[int, list[Any]], pk: int, decided: bool) -> int | None:
     parent, rung, private = entries[pk]
-    if private or (parent and rung != Granularity.CONVERSATION and not settled):
+    if private or (parent and rung != Granularity.CONVERSATION and not decided):
         return None
     for _ in Granularity:  # no chain is longer, and another check reports cycles
         if parent in entries:

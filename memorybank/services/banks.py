@@ -8,7 +8,6 @@ from django.db.models import Count, Max, OuterRef, QuerySet, Subquery, Sum
 from memorybank import bank_scope
 from memorybank.models import Bank, Chat, LLMCall, StoredBlock
 from memorybank.models.bank import LONG_DUE
-from memorybank.models.ledger import OF_CHATS
 
 
 def all_banks() -> QuerySet[Bank]:
@@ -57,7 +56,7 @@ def last_activity(bank: str) -> Subquery:
 
 def memory_cost(bank: str, since: datetime) -> Subquery:
     """A subquery of what memory cost since ``since``, for rows whose column ``bank`` is the bank's id."""
-    calls = LLMCall.objects.filter(bank=OuterRef(bank), at__gte=since).exclude(purpose__in=OF_CHATS)
+    calls = LLMCall.objects.of_memory(since).filter(bank=OuterRef(bank))
     return Subquery(calls.order_by().values("bank").annotate(sum=Sum("cost")).values("sum"))
 
 

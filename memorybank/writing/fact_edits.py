@@ -289,7 +289,7 @@ def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
 def _update_tiers(bank: Bank, facts: Iterable[Fact]) -> None:
     """Set the tier of absorbed digests' lines: the live digest's while a person's decision holds, otherwise none."""
     absorbed = {fact.pk: fact.entry for fact in facts if fact.entry.parent_id and not fact.entry.is_leaf}
-    settled = set(bank.facts.decided_by_person().filter(pk__in=absorbed).values_list("pk", flat=True))
+    decided = set(bank.facts.decided_by_person().filter(pk__in=absorbed).values_list("pk", flat=True))
     for pk, entry in absorbed.items():
         *_below, live = entry.upwards()
-        bank.facts.filter(pk=pk).update(tier=live.tier if pk in settled else None)
+        bank.facts.filter(pk=pk).update(tier=live.tier if pk in decided else None)

@@ -98,9 +98,10 @@ def _is_written() -> bool:
     return llm.get("summary") is not None
 
 
-def _oldest_due_chat(bank: Bank, now: datetime) -> Any:
+def _oldest_due_chat(bank: Bank, now: datetime) -> datetime | None:
     """The earliest end among the chats due at ``now``; None if none is due."""
-    return bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
+    oldest: datetime | None = bank.chats.due(now).aggregate(oldest=Min("last_output_at"))["oldest"]
+    return oldest
 
 
 def _is_over_budget(bank: Bank, frontier: Sequence[Node]) -> bool:
@@ -195,10 +196,11 @@ def _derive(
     opened: ModelSession | None, bank: Bank, step: Step, sources: DigestSources, target: int
 ) -> DerivedDigest | None:
     """The digest as the model writes it; None without a model, or if it writes nothing."""
-    notes = _notes(bank, step, sources) if opened else []
-    lines = _ask_model(opened, bank, step, notes, target) if opened else []
-    drafts = [_to_draft(line, notes) for line in lines]
-    if not opened or not drafts:
+    if opened is None:
+        return None
+    notes = _notes(bank, step, sources)
+    drafts = [_to_draft(line, notes) for line in _ask_model(opened, bank, step, notes, target)]
+    if not drafts:
         return None
     return DerivedDigest(opened.method(), [], drafts, len(opened.dropped), len(opened.left_out))
 
@@ -288,7 +290,7 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
 
 
 def _write_lines(bank: Bank, digest: Entry, kept: list[Fact], written: list[DraftFact]) -> None:
-    """Replace the facts that a digest keeps, and its lines that nobody has settled."""
+    """Replace the facts that a digest keeps, and its lines, except those that a person decided on."""
     KeptFact.objects.replace(digest.pk, [fact.pk for fact in kept])
     Fact.objects.filter(pk__in=[line.pk for line in digest.facts.all() if not line.decided_by_person]).delete()
     masker = MaskedValue.objects.masker(bank)  # with secrets learned during the model call

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from memorybank import llm
+from memorybank import llm, services
 from memorybank.exceptions import LLMTooLong, LLMUnavailable
 from memorybank.models import Checkpoint, LLMCall, Output
 from tests.support import long_chats
@@ -48,7 +48,7 @@ class TestByItself(LongChat):
         scripted().answer = lambda messages: long_chats.model([dict(message) for message in messages])
         self.say(self.alice, self.chat, "Which script moves invoices?")
         self.assertEqual(set(LLMCall.objects.values_list("purpose", flat=True)), {"chat", "compact"})
-        self.assertEqual(LLMCall.objects.of_memory([self.apollo.bank], NOON), 0)
+        self.assertEqual(services.spent_since([self.apollo.bank], NOON), 0)
 
 
 @with_chat_model()
