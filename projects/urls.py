@@ -7,13 +7,13 @@ from django.views.i18n import set_language
 from memorybank.services import PublicId
 
 from .chat import sharing, sse, turn_views, views
-from .desk import account, email_address, notices, webhooks
-from .desk import views as desk_views
 from .gateway import views as gateway
 from .importing import views as import_views
 from .mcp import views as mcp_views
 from .memory import actions, block_history_views, erasure_views, personal_views, usage_views
 from .memory import views as memory_views
+from .settings_pages import account, email_address, notices, webhooks
+from .settings_pages import views as settings_views
 from .tenancy import audit_log_page, invitations
 from .tenancy import views as tenancy_views
 from .web.converters import ChatKey
@@ -52,14 +52,14 @@ urlpatterns = [
     path(f"{PEOPLE_PREFIX}role", tenancy_views.change_role, name="change-role"),
     path(f"{PEOPLE_PREFIX}remove", tenancy_views.remove, name="remove-member"),
     path(f"{PEOPLE_PREFIX}projects", tenancy_views.open_project, name="open-project"),
-    path("t/<slug:tenant>/projects/new", desk_views.new_project, name="new-project"),
-    path(SETTINGS_PREFIX, desk_views.settings_page, name="project-settings"),
-    path(f"{SETTINGS_PREFIX}keys", desk_views.keys_page, name="project-keys"),
-    path(f"{SETTINGS_PREFIX}keys/revoke", desk_views.revoke_key, name="project-revoke-key"),
-    path(f"{SETTINGS_PREFIX}costs", desk_views.costs_page, name="project-costs"),
+    path("t/<slug:tenant>/projects/new", settings_views.new_project, name="new-project"),
+    path(SETTINGS_PREFIX, settings_views.settings_page, name="project-settings"),
+    path(f"{SETTINGS_PREFIX}keys", settings_views.keys_page, name="project-keys"),
+    path(f"{SETTINGS_PREFIX}keys/revoke", settings_views.revoke_key, name="project-revoke-key"),
+    path(f"{SETTINGS_PREFIX}costs", settings_views.costs_page, name="project-costs"),
     path(f"{SETTINGS_PREFIX}import", import_views.import_page, name="project-import"),
     path(f"{SETTINGS_PREFIX}import/<id:run>", import_views.run_page, name="project-import-run"),
-    path(f"{SETTINGS_PREFIX}export", desk_views.export, name="project-export"),
+    path(f"{SETTINGS_PREFIX}export", settings_views.export, name="project-export"),
     path(f"{SETTINGS_PREFIX}webhooks", webhooks.webhooks_page, name="project-webhooks"),
     path(f"{SETTINGS_PREFIX}webhooks/change", webhooks.change_webhook, name="project-webhook"),
     path(f"{SETTINGS_PREFIX}notices", notices.notices_page, name="project-notices"),

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from projects.desk.forms import APIKeyForm
+from projects.settings_pages.forms import APIKeyForm
 from projects.tenancy import api_keys, permissions
 
 from ..models import APIKey, Project

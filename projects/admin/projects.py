@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import llm, services
 from memorybank.services import Bank
-from projects.desk.forms import BANK_SETTINGS, ProjectForm
+from projects.settings_pages.forms import BANK_SETTINGS, ProjectForm
 from projects.tenancy import audit
 
 from ..models import Project

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memorybank.exceptions import InvalidInput
-from projects.desk.views import project_view, show
 from projects.models import Conversation, ImportRun, Project
+from projects.settings_pages.views import project_view, show
 from projects.web.requests import MemberRequest
 
 from . import runs

@@ -41,7 +41,7 @@ register(
             "project__bank",
             Erasing.KEEP,
             PrivacyRow(
-                "imports on the desk: who imported what for whom",
+                "imports on the site: who imported what for whom",
                 "account names, a file's name, counts, ids of what was left out",
                 "the project is deleted",
             ),

@@ -1,4 +1,4 @@
-"""Imports of another product's export on the desk pages, and their conversations that wait to be imported."""
+"""Imports of another product's export on the site, and their conversations that wait to be imported."""
 
 from __future__ import annotations
 

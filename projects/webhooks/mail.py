@@ -81,7 +81,7 @@ def _send(webhook: Webhook, counts: Counter[Change], site: str) -> None:
     place = [project.tenant.slug, project.slug]
     lines = [(_words(change, count), site + _page(change, place)) for change, count in counts.items()]
     stop = site + reverse("project-notices", args=place)
-    body = render_to_string("projects/desk/mail.txt", {"project": project, "lines": lines, "stop": stop})
+    body = render_to_string("projects/settings/mail.txt", {"project": project, "lines": lines, "stop": stop})
     send_mail(
         _("Memory of %(project)s needs your attention") % {"project": project.name}, body, None, [recipient(webhook)]
     )

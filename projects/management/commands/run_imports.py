@@ -9,7 +9,7 @@ from ..base import MemoryCommand
 
 
 class Command(MemoryCommand):
-    help = "Import the exports that somebody started on the desk, as a worker does."
+    help = "Import the exports that somebody started on the site, as a worker does."
 
     def handle(self, **options: Any) -> None:
         runs.work()

@@ -1,4 +1,4 @@
-"""The desk's import pages: a dry run first, then a worker imports, and the page says how far it is."""
+"""The import pages: a dry run first, then a worker imports, and the page says how far it is."""
 
 import json
 from datetime import timedelta

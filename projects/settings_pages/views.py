@@ -61,7 +61,7 @@ def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
             messages.success(request, _("%(project)s is created. Its memory is off.") % {"project": project})
             return redirect("project-settings", tenant, project.slug)
     status = 400 if form.is_bound else 200
-    return render(request, "projects/desk/new.html", {"tenant": tenant_row, "form": form}, status=status)
+    return render(request, "projects/settings/new.html", {"tenant": tenant_row, "form": form}, status=status)
 
 
 @project_view("project-settings")
@@ -133,4 +133,4 @@ def show(
     """Render the page ``part`` of a project's settings."""
     frame = {"project": project, "bank": project.bank, "part": part}
     frame["may_open"] = permissions.may_open(request.user, project)
-    return render(request, f"projects/desk/{part}.html", {**frame, **context}, status=status)
+    return render(request, f"projects/settings/{part}.html", {**frame, **context}, status=status)

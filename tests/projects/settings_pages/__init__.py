@@ -1,0 +1,1 @@
+"""Tests of the settings pages: projects, webhooks, notices, one's own account."""
