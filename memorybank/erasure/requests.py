@@ -46,8 +46,8 @@ def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | 
         return None
     outputs = [output, *_requested_turns(bank, output, phrase.about)]
     ids = [output.pk for output in outputs]
-    Output.objects.filter(pk__in=ids).update(withheld=True)
-    output.withheld = True
+    Output.objects.filter(pk__in=ids).update(erasure_requested=True)
+    output.erasure_requested = True
     citing = FactOutput.objects.filter(output__in=ids).values("fact")
     facts = list(Fact.objects.filter(pk__in=citing, hidden=False).values_list("pk", flat=True))
     Fact.objects.filter(pk__in=facts).update(hidden=True)
@@ -71,7 +71,9 @@ def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | 
 
 def _requested_turns(bank: Bank, output: Output, about: str) -> list[Output]:
     """The author's earlier turns about the subject; without a subject or such a turn, the previous turn."""
-    own = Output.objects.filter(chat__bank=bank, author=output.author, sequence__lt=output.sequence, withheld=False)
+    own = Output.objects.filter(
+        chat__bank=bank, author=output.author, sequence__lt=output.sequence, erasure_requested=False
+    )
     if about:
         chats = {output.chat_id, *chats_mentioning(bank, [about], limit=MAX_SEARCHED_CHATS)}
         words = set(terms(about))
@@ -82,7 +84,9 @@ def _requested_turns(bank: Bank, output: Output, about: str) -> list[Output]:
 
 def confirmation(output: Output) -> str:
     """The sentence that answers a turn with an open request; "" for any other turn."""
-    if not (output.withheld and ErasureRequest.objects.filter(asked_in=output.pk, state=RequestState.OPEN).exists()):
+    if not (
+        output.erasure_requested and ErasureRequest.objects.filter(asked_in=output.pk, state=RequestState.OPEN).exists()
+    ):
         return ""
     phrase = forget_phrases.find_forget_request(output.question)
     return forget_phrases.confirmation(phrase.language) if phrase else ""
@@ -100,7 +104,7 @@ def reject_erasure_request(bank: Bank, *, request_id: int, actor: str, now: date
         if not close(request, RequestState.RESTORED, actor, now):
             return False
         outputs = Output.objects.filter(pk__in=request.outputs)
-        outputs.update(withheld=False)
+        outputs.update(erasure_requested=False)
         row.facts.filter(pk__in=request.facts).update(hidden=False)
         chats = {output.chat_id for output in outputs}
         Checkpoint.objects.drop(sequences_by_chat(outputs))
@@ -112,7 +116,7 @@ def reject_erasure_request(bank: Bank, *, request_id: int, actor: str, now: date
 
 
 def _mark_summaries_stale(outputs: Iterable[Output], facts: Collection[int]) -> None:
-    """Mark the summaries stale that were written without these turns while they were withheld."""
+    """Mark the summaries stale that were written without these turns while their erasure was requested."""
     for output in outputs:
         covering = {"chat": output.chat_id, "first_output__lte": output.sequence}
         covering["last_output__gte"] = output.sequence

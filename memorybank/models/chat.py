@@ -217,7 +217,7 @@ class OutputQuerySet(ByAudience["Output"]):
 
     def before_memory(self, bank: Bank) -> OutputQuerySet:
         """Outputs that memory excludes because they were recorded while the memory of ``bank`` was off."""
-        known = Q(left_out=True)
+        known = Q(predates_memory=True)
         if not bank.enabled:
             known |= Q(sequence__gt=F("chat__summarised_through")) & Q(sequence__gt=bank.off_after)
         return self.remembered().filter(known, chat__bank=bank)
@@ -287,12 +287,15 @@ class Output(models.Model):
     error = models.CharField(
         max_length=500, blank=True, help_text="Why there is no answer: the provider's error message."
     )
-    withheld = models.BooleanField(default=False, help_text="Its author asked to forget it; memory does not use it.")
-    left_out = models.BooleanField(
+    # Three reasons for which memory excludes an answered output.
+    erasure_requested = models.BooleanField(
+        default=False, help_text="Its author asked to erase it, and an owner has not decided yet."
+    )
+    predates_memory = models.BooleanField(
         default=False, help_text="It is from before memory was switched on, and was not included."
     )
     set_aside = models.BooleanField(
-        default=False, help_text="Its chat was continued from an earlier turn; the next summary passes over it."
+        default=False, help_text="Its chat was continued from an earlier turn, so the chat no longer shows it."
     )
     quotes_private = models.BooleanField(
         default=False,

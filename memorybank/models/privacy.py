@@ -83,7 +83,7 @@ class Erasure(models.Model):
 
 class OptOutQuerySet(models.QuerySet["OptOut"]):
     def usable(self, bank: Bank, outputs: Iterable[Output], *, in_chat: bool = False) -> list[Output]:
-        """The outputs that memory may use: not withheld, not too old, and not by an author who opted out.
+        """The outputs that memory may use: not requested to be erased, not too old, and not by an author who opted out.
 
         ``in_chat`` is for use in the chat itself: it includes outputs from before memory was on and outputs set aside.
         Without it, answers that quote private memory are blanked, except in private chats with exactly one reader.
@@ -94,8 +94,8 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
         def is_usable(output: Output) -> bool:
             people = [name for name in (output.author, output.said_by, output.answered_by) if name in until]
             opted_out = any((end := until[name]) is None or output.created_at < end for name in people)
-            is_left_out = (output.left_out or output.set_aside) and not in_chat
-            return not (opted_out or is_left_out or output.withheld or (since and output.created_at < since))
+            is_left_out = (output.predates_memory or output.set_aside) and not in_chat
+            return not (opted_out or is_left_out or output.erasure_requested or (since and output.created_at < since))
 
         usable = [output for output in outputs if is_usable(output)]
         if in_chat or not any(output.quotes_private for output in usable):
@@ -126,7 +126,7 @@ class OptOut(models.Model):
 
 
 class ErasureRequest(models.Model):
-    """An author's request in a chat to erase turns: withheld from memory at once, erased once an owner agrees."""
+    """An author's request in a chat to erase turns: excluded from memory at once, erased once an owner agrees."""
 
     class State(models.TextChoices):
         OPEN = "open"

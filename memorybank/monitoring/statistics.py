@@ -99,7 +99,7 @@ def count_earlier_turns(bank: Bank) -> EarlierTurnCounts:
     Makes a handful of queries. Counts the tokens of the newest turns only and estimates the others.
     """
     excluded = bank.opt_outs.filter(until=None).values("author")
-    before = Output.objects.before_memory(bank).filter(withheld=False).visible_to()
+    before = Output.objects.before_memory(bank).filter(erasure_requested=False).visible_to()
     before = before.exclude(author__in=excluded)
     if bank.remembers_since:
         before = before.filter(created_at__gte=bank.remembers_since)

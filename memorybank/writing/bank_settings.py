@@ -50,7 +50,7 @@ def enable(
         before = Output.objects.before_memory(row)
         taken_in = _include_history(row, before) if history else 0
         if not row.enabled:
-            left_out = 0 if history else before.filter(left_out=False).update(left_out=True)
+            left_out = 0 if history else before.filter(predates_memory=False).update(predates_memory=True)
             row.enabled, row.consolidate_at, row.version = True, now, row.version + 1
             counts = {"left_out": left_out, "taken_in": taken_in}
             log(row, actor, Event.Action.ENABLE, now, **{name: count for name, count in counts.items() if count})
@@ -64,11 +64,11 @@ def enable(
 
 def _include_history(bank: Bank, before: OutputQuerySet) -> int:
     """Include the turns from before memory was on; return their number. Summaries that span them are rebuilt."""
-    count, covered = before.count(), before.filter(left_out=True, sequence__lte=F("chat__summarised_through"))
+    count, covered = before.count(), before.filter(predates_memory=True, sequence__lte=F("chat__summarised_through"))
     chats = Chat.objects.filter(pk__in=set(covered.values_list("chat", flat=True))).remembered()
     bank.entries.leaves().filter(chat__in=chats).update(stale=True)
     chats.update(stale=True, indexed_through=0)
-    before.filter(left_out=True).update(left_out=False)
+    before.filter(predates_memory=True).update(predates_memory=False)
     return count
 
 

@@ -53,7 +53,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
         if known and not _is_answer_to(new, known):
             return known, False
         output = _insert_or_complete(locked, chat, new, known, at=new.created_at)
-        if new.status in (Output.Status.OK, Output.Status.PENDING) and not output.withheld:
+        if new.status in (Output.Status.OK, Output.Status.PENDING) and not output.erasure_requested:
             requests.file_request(locked, output, now)
         return output, True
 
@@ -267,7 +267,8 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
     output = _to_row(chat, new, quoted)
     [output.sequence] = bank.draw(1)
     if known:
-        output.pk, output.withheld, output.left_out = known.pk, known.withheld, known.left_out
+        output.pk, output.erasure_requested = known.pk, known.erasure_requested
+        output.predates_memory = known.predates_memory
         output.set_aside, output.replaces = known.set_aside, known.replaces
         prepared.update([output], ANSWER_FIELDS)
     else:

@@ -213,10 +213,10 @@ def unavailable() -> str:
 
 def _open_erasure_requests(project: Project, turns: list[Output]) -> set[int]:
     """The ids of turns with an erasure request by their author that the owners have not decided yet."""
-    withheld = [turn.pk for turn in turns if turn.withheld]
+    requested = [turn.pk for turn in turns if turn.erasure_requested]
     requests = services.erasure_requests_of(project.bank)
-    waiting = requests.filter(asked_in__in=withheld, state=ErasureRequest.State.OPEN)
-    return set(waiting.values_list("asked_in", flat=True)) if withheld else set()
+    waiting = requests.filter(asked_in__in=requested, state=ErasureRequest.State.OPEN)
+    return set(waiting.values_list("asked_in", flat=True)) if requested else set()
 
 
 def _unsent_prompt(project: Project, chat: Chat, turns: list[Output]) -> Prompt | None:

@@ -18,8 +18,8 @@ from .service import AnswerRequest
 
 
 def may_change(turn: Output, user: User) -> bool:
-    """Whether ``user`` may change a turn that is shown: it is in their own words, and not withheld from memory."""
-    return turn.author == user.get_username() and not turn.said_by and not turn.withheld
+    """Whether ``user`` may change a turn that is shown: it is in their own words, and nobody has asked to erase it."""
+    return turn.author == user.get_username() and not turn.said_by and not turn.erasure_requested
 
 
 def other_authors(outputs: QuerySet[Output], user: User) -> str:

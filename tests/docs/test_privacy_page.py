@@ -75,7 +75,7 @@ class TestTheListsOfOwners(Cast):
         self.client.force_login(self.alice)
         self.post("restore")
         self.assertEqual(self.request.state, "restored")
-        self.assertFalse(Output.objects.filter(withheld=True).exists())
+        self.assertFalse(Output.objects.filter(erasure_requested=True).exists())
 
     def test_another_tenant_sees_and_does_nothing(self) -> None:
         self.client.force_login(self.charlie)

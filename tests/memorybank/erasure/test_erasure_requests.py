@@ -122,7 +122,7 @@ def test_one_call_restores_everything(remembering: Bank) -> None:
     assert not services.reject_erasure_request(remembering, request_id=request.pk, actor="Zelda", now=MONDAY + DAY)
     run(MONDAY + DAY)
     assert WORD in text_for_model(remembering) and WORD in before
-    assert not Output.objects.filter(withheld=True).exists() and not Fact.objects.filter(hidden=True).exists()
+    assert not Output.objects.filter(erasure_requested=True).exists() and not Fact.objects.filter(hidden=True).exists()
     assert sound(remembering)
 
 
@@ -140,8 +140,8 @@ def test_an_owner_erases_what_was_asked(remembering: Bank) -> None:
 def test_nobody_else_s_words_are_meant(remembering: Bank) -> None:
     say(remembering, "zelda", "Forget that.", author="Omar", at=MONDAY + 2 * HOUR)
     assert WORD in text_for_model(remembering)
-    withheld = Output.objects.filter(withheld=True)
-    assert set(withheld.values_list("author", flat=True)) == {"Omar"}
+    requested = Output.objects.filter(erasure_requested=True)
+    assert set(requested.values_list("author", flat=True)) == {"Omar"}
 
 
 def test_what_it_is_about_is_found_wherever_she_said_it(remembering: Bank) -> None:
@@ -150,7 +150,7 @@ def test_what_it_is_about_is_found_wherever_she_said_it(remembering: Bank) -> No
         remembering, "elsewhere", f"Forget what I said about the {WORD} contract.", author="Zelda", at=MONDAY + 2 * HOUR
     )
     assert WORD not in text_for_model(remembering)
-    assert not Output.objects.get(question__contains="Thursday").withheld
+    assert not Output.objects.get(question__contains="Thursday").erasure_requested
 
 
 @pytest.mark.usefixtures("no_model")
@@ -182,6 +182,6 @@ def test_the_answer_says_so_in_her_language_and_the_request_follows_it() -> None
     pending = asking(bank, "Bitte vergiss das.", status="pending", answer="")
     answered = services.complete(bank, pending, answer="Gut.", now=MONDAY + 2 * HOUR)
     assert answered.answer == f"Gut.\n\n{confirmation('de')}"
-    assert answered.withheld and ErasureRequest.objects.get().asked_in == answered.pk
+    assert answered.erasure_requested and ErasureRequest.objects.get().asked_in == answered.pk
     assert answered.pk in ErasureRequest.objects.get().outputs
     assert "\n\n" not in say(bank, "zelda", "And now?", author="Zelda", at=MONDAY + 3 * HOUR).answer

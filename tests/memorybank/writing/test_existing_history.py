@@ -101,7 +101,7 @@ def test_a_chat_goes_on_with_what_was_said_before_in_it(model: ScriptedLLM) -> N
     bank = make_bank(enabled=False)
     say(bank, "c", sentence(1))
     switch_on(bank)
-    assert Output.objects.get().left_out
+    assert Output.objects.get().predates_memory
     run(MONDAY + 2 * HOUR)
     assert not model.history  # and nobody pays for it
     assert chat_of(bank, "c").pending_outputs == 0

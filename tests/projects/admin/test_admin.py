@@ -100,7 +100,7 @@ class MemorySwitchTest(AdminCase):
                     self.apollo.bank, chat_key="c", author="bob", question="Old.", created_at=NOON, now=NOON
                 )
                 self.save(enabled="on", disclosure_read="on", history=choice)
-                self.assertEqual(Output.objects.get().left_out, left_out)
+                self.assertEqual(Output.objects.get().predates_memory, left_out)
                 transaction.set_rollback(True)
 
     def test_a_new_project_comes_with_its_bank(self) -> None:

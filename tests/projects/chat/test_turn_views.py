@@ -304,7 +304,7 @@ class StateTest(TurnCase):
         quoting = self.tell("And inside?", "A private colour.")
         Output.objects.filter(pk=quoting.pk).update(quotes_private=True)
         withheld = self.tell("Forget the blue box.")
-        Output.objects.filter(pk=withheld.pk).update(withheld=True)
+        Output.objects.filter(pk=withheld.pk).update(erasure_requested=True)
         place = ["acme", "apollo", self.chat.key]
         read, share = reverse("read-chat", args=place), reverse("share-chat", args=place)
         members = (self.alice, self.vera)

@@ -745,7 +745,7 @@ class SharedMemoryTest(Cast):
         self.assertEqual(self.client.post(address).status_code, 404)
         self.client.force_login(self.alice)
         self.client.post(address)
-        self.assertFalse(Output.objects.filter(withheld=True).exists())
+        self.assertFalse(Output.objects.filter(erasure_requested=True).exists())
         self.assertNotIn("excluded from memory", self.client.get(self.chat_url(chat)).content.decode())
 
     def test_the_chat_path_reads_memory_in_two_queries(self) -> None:
