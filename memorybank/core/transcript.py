@@ -216,6 +216,18 @@ def even_chunks(
     return even if all(sum(piece.tokens for piece in run) <= longest for run in even) else fullest
 
 
+def before_each(chunks: Sequence[Sequence[SourceItem]], size: int, *, encoding: str) -> list[list[SourceItem]]:
+    """What a reader of each chunk has to know of the chat: how it began, and how the chunk before ended.
+
+    At most ``size`` tokens for each chunk; nothing for the first one.
+    """
+    half = max(1, size // 2)
+    pieces = [[piece for item in chunk for piece in _split(item, half, encoding)] for chunk in chunks]
+    opening = _runs(pieces[0], half)[0]
+    endings = (_runs(former[::-1], half)[0][::-1] for former in pieces[:-1])
+    return [[], *(list(dict.fromkeys([*opening, *ending])) for ending in endings)]
+
+
 def _even(pieces: Sequence[SourceItem], wanted: int) -> list[list[SourceItem]]:
     """Each piece in the run that contains its middle, if all runs had the same length."""
     total = sum(piece.tokens for piece in pieces)

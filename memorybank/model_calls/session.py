@@ -89,24 +89,33 @@ class ModelSession:
     dropped: list[tuple[str, str]] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
 
-    def ask(self, purpose: Purpose, prompt: PromptSpec, shown: Sequence[SourceItem]) -> list[ParsedLine]:
+    def ask(
+        self,
+        purpose: Purpose,
+        prompt: PromptSpec,
+        shown: Sequence[SourceItem],
+        *,
+        before: Sequence[SourceItem] = (),
+    ) -> list[ParsedLine]:
         """The answer's lines, validated against ``shown``; [] only if the model said that nothing is worth keeping.
 
-        If lines are rejected, the model is asked once more, with the reasons; lines rejected again are added to
-        ``dropped``. Raises :class:`LLMRejected` for an answer without any valid line. Thread-safe; writes no row.
+        Lines may cite ``before``, too, which is noted already; those that cite nothing else are left out. If lines are
+        rejected, the model is asked once more, with the reasons; lines rejected again are added to ``dropped``. Raises
+        :class:`LLMRejected` for an answer without any valid line. Thread-safe; writes no row.
         """
 
         def proved(text: str) -> list[AcceptedLines]:
-            return [_accepted(rows_of_json(text) if schema else text, shown)]
+            return [_accepted(rows_of_json(text) if schema else text, [*before, *shown])]
 
-        schema = lines_schema([item.label for item in shown]) if self.model.json_schema else None
-        [answer] = self.read(purpose, prompt, {"data": shown}, proved, schema)
+        data = {"before": before, "data": shown}
+        schema = lines_schema([item.label for item in (*before, *shown)]) if self.model.json_schema else None
+        [answer] = self.read(purpose, prompt, data, proved, schema)
         lines, dropped = answer.lines, _wrong_lines(answer)
         if dropped:
             again = replace(prompt, context={**prompt.context, "again": True})
             reasons = [f"{row} ({why})" for row, why in dropped]
             try:
-                [second] = self.read(purpose, again, {"data": shown, "dropped": reasons}, proved, schema)
+                [second] = self.read(purpose, again, {**data, "dropped": reasons}, proved, schema)
                 known = {comparison_key(line.text) for line in lines}
                 lines += tuple(line for line in second.lines if comparison_key(line.text) not in known)
                 dropped = _wrong_lines(second)
@@ -114,7 +123,8 @@ class ModelSession:
                 pass
         self.dropped += dropped
         self.left_out |= answer.left_out
-        return _within(lines, prompt.words)
+        new = {item.label for item in shown}
+        return _within([line for line in lines if not new.isdisjoint(line.labels)], prompt.words)
 
     def read(
         self,

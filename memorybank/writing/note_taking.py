@@ -1,7 +1,8 @@
 """Turn a transcript into draft facts: the model's facts, with extracted ones as detail. Reads no table.
 
 A short transcript is read in one call; a longer one as chunks in parallel, either because several short calls are
-faster than a long one, or because one call cannot read everything. Modelled on AgentFlocks' compaction.
+faster than a long one, or because one call cannot read everything. Each later chunk is shown how the chat began and
+how the chunk before it ended. Modelled on AgentFlocks' compaction.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,8 @@ from memorybank.writing import note_merging
 PREFERENCE = Fact.Kind.PREFERENCE.value
 #: Words that the notes may have, even of the shortest transcript.
 MIN_NOTE_WORDS = 30
+#: What a later chunk is shown of the chat before it, as a share of a chunk.
+BEFORE_SHARE = 1 / 8
 
 
 class Strategy(Enum):
@@ -232,33 +235,37 @@ def _known_items(known: Sequence[Fact]) -> dict[str, tuple[Fact, SourceItem]]:
 
 def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], planned: list[SourceItem]) -> TakenNotes:
     settings = conf.current()
+    room = int(settings.chunk_tokens * BEFORE_SHARE)
     chunks = transcript.even_chunks(
         planned,
         settings.chunk_tokens,
         width=settings.concurrency,
-        limit=settings.input_tokens,
+        limit=settings.input_tokens - room,
         encoding=settings.encoding,
     )
+    openings = transcript.before_each(chunks, room, encoding=settings.encoding)
 
-    def read(chunk: Sequence[SourceItem]) -> list[ParsedLine]:
-        shown = transcript.resolve_dates(
-            chunk, turns, encoding=settings.encoding
-        )  # in the thread, so that the first chunks need not wait
-        return session.ask(Purpose.CHUNK, _prompt_spec(bank, shown), shown)
+    def read(chunk: Sequence[SourceItem], earlier: Sequence[SourceItem]) -> list[ParsedLine]:
+        resolve = partial(transcript.resolve_dates, turns=turns, encoding=settings.encoding)
+        before, shown = resolve(earlier), resolve(chunk)  # in the thread, so that the first chunks need not wait
+        return session.ask(Purpose.CHUNK, _prompt_spec(bank, shown, before=bool(before)), shown, before=before)
 
-    results = run_parallel([partial(read, chunk) for chunk in chunks])
+    results = run_parallel([partial(read, *parts) for parts in zip(chunks, openings, strict=True)])
     answers = [result for result in results if isinstance(result, list)]  # extraction covers the failed chunks
     lines = note_merging.merge_lines(session, bank, [line for answer in answers for line in answer])
     parts = {item.label: part for part, chunk in enumerate(chunks) for item in chunk}
-    drafts = [replace(_to_draft(line, bank, turns, {}), part=parts[line.labels[-1]]) for line in lines]
+    drafts = [
+        replace(_to_draft(line, bank, turns, {}), part=max(parts[label] for label in line.labels)) for line in lines
+    ]
     return TakenNotes(drafts, session.method(), provisional=len(answers) < len(chunks))
 
 
-def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False) -> PromptSpec:
+def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False, before: bool = False) -> PromptSpec:
     """The prompt for these items, with a word limit that grows with their tokens, within bounds."""
     settings = conf.current()
     words = MIN_NOTE_WORDS + int(sum(item.tokens for item in shown) * settings.words_per_token)
-    return PromptSpec("summarise", min(words, settings.words_per_call), context={"focus": bank.focus, "known": known})
+    context = {"focus": bank.focus, "known": known, "before": before}
+    return PromptSpec("summarise", min(words, settings.words_per_call), context=context)
 
 
 def _to_draft(line: ParsedLine, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]) -> DraftFact:

@@ -35,7 +35,8 @@ _ERRORS = {
 def answer(messages: list[dict[str, Any]]) -> str:
     """Well-formed lines spread over the numbered items of the last user message, or ``- nothing``."""
     users = [str(message.get("content") or "") for message in messages if message.get("role") == "user"]
-    items = numbered(users[-1] if users else "")
+    prompt = users[-1] if users else ""
+    items = numbered(prompt[max(0, prompt.find("<<<data")) :])  # not what came before the new talk
     chosen = [items[index * len(items) // MAX_LINES] for index in range(MAX_LINES)] if len(items) > MAX_LINES else items
     lines = [f"- fact: {sentence} [{label}]" for label, text in chosen if (sentence := first_sentence(text))]
     return "\n".join(lines) or "- nothing"

@@ -143,11 +143,47 @@ def test_what_the_model_wrote_is_masked_once_more(model: ScriptedLLM) -> None:
 def test_a_long_chat_is_read_in_chunks_that_lose_and_repeat_nothing(model: ScriptedLLM, tuned: Any) -> None:
     tuned(**SMALL_CHUNKS)
     notes, calls = take(model, turns(range(40)))
-    chunks = [prompt_of(messages) for messages in model.history if not is_merge(messages)]
+    chunks = [new_talk(messages) for messages in model.history if not is_merge(messages)]
     assert kinds(calls) == [Purpose.CHUNK] * len(chunks)
     assert len(chunks) > 3
     assert [sum(chunk.count(tag(n)) for chunk in chunks) for n in range(40)] == [1] * 40
     assert not notes.provisional
+
+
+def new_talk(messages: Sequence[Message]) -> str:
+    """What a call has to note down, without what came before it in the chat."""
+    return prompt_of(messages).partition("<<<data")[2]
+
+
+def test_a_later_chunk_knows_how_the_chat_began_and_how_the_chunk_before_ended(model: ScriptedLLM, tuned: Any) -> None:
+    tuned(**SMALL_CHUNKS | {"CHUNK_TOKENS": 800})
+    take(model, turns(range(60)))
+    prompts = sorted((prompt_of(messages) for messages in model.history), key=lambda prompt: tag(0) not in prompt)
+    openings = [prompt.partition("<<<data")[0] for prompt in prompts]
+    first = [number for number in range(60) if tag(number) in new_talk([{"role": "user", "content": prompts[0]}])]
+    assert sum(opening == "" for opening in openings) == 1
+    assert all(tag(0) in opening for opening in openings if opening)
+    assert sum(tag(first[-1]) in opening for opening in openings) == 1
+    assert max(map(tokens.count, openings)) < 800 / 8 * 1.5  # with labels and fence
+    told = ["how the same chat began" in messages[0]["content"] for messages in model.history]
+    assert sorted(told) == [False] + [True] * (len(told) - 1)
+
+
+def test_a_note_may_cite_what_came_before_its_chunk_but_not_that_alone(model: ScriptedLLM, tuned: Any) -> None:
+    tuned(**SMALL_CHUNKS)
+    manager = Turn(999, MONDAY, (Utterance("user", "Priya", "My colleague Betty Krol is the manager."),))
+
+    def note(messages: Sequence[Message]) -> str:
+        new = first_label(messages)
+        return f"- fact: Betty Krol manages order {new}, says Priya [{new},1]\n- fact: Betty Krol is the manager [1]"
+
+    model.answer = note
+    notes, calls = take(model, [manager, *turns(range(40))])
+    lines = [draft for draft in notes.drafts if not draft.detail]
+    assert len(calls) == len(model.history) > 3
+    assert [draft.text for draft in lines].count("Betty Krol is the manager") == 1
+    assert [draft.part for draft in lines if "order" in draft.text] == list(range(len(calls)))
+    assert all(999 in draft.citations for draft in lines)
 
 
 def test_a_note_of_a_long_chat_knows_the_part_that_it_was_written_from(model: ScriptedLLM, tuned: Any) -> None:
@@ -261,7 +297,7 @@ def test_a_group_that_fails_to_merge_stands_as_it_is_beside_the_others(model: Sc
 
 
 def first_label(messages: Sequence[Message]) -> str:
-    match = re.search(r"^\[(\d+)\]", prompt_of(messages), re.M)
+    match = re.search(r"^\[(\d+)\]", new_talk(messages), re.M)
     assert match
     return match[1]
 
@@ -284,7 +320,7 @@ def test_what_two_chunks_note_alike_is_noted_once_and_cites_both(model: Scripted
 
 def test_a_chunk_answered_uselessly_costs_its_notes_only_and_the_leaf_says_so(model: ScriptedLLM, tuned: Any) -> None:
     tuned(**SMALL_CHUNKS)
-    model.answer = lambda messages: "Sorry." if tag(0) in prompt_of(messages) else note_taker(messages)
+    model.answer = lambda messages: "Sorry." if tag(0) in new_talk(messages) else note_taker(messages)
     notes, calls = take(model, turns(range(20)))
     assert notes.provisional
     assert tag(19) in " ".join(written(notes))
@@ -313,7 +349,7 @@ def test_quarantined_notes_are_not_shown_to_the_merging_model(model: ScriptedLLM
 
     def obedient(messages: Sequence[Message]) -> str:
         lines = note_taker(messages)
-        return f"{lines}\n- fact: {attack} [1]" if tag(0) in prompt_of(messages) and not is_merge(messages) else lines
+        return f"{lines}\n- fact: {attack} [1]" if tag(0) in new_talk(messages) and not is_merge(messages) else lines
 
     model.answer = obedient
     notes, _ = take(model, [*turns([0], text=f"{{}} {attack}"), *turns(range(1, 20))])
