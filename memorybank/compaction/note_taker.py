@@ -18,7 +18,7 @@ from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.turns import Turn
 from memorybank.exceptions import LLMRejected, UnusableAnswer
-from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, run_parallel
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, parallel_parts, run_parallel
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +56,7 @@ class NoteTaker:
         ``on_part`` is called in this thread with the numbers of finished parts and of all parts. Raises the error of an
         outage, and the first error if all parts failed.
         """
-        settings = conf.current()
-        limit = self.budget.read
-        size = min(settings.chunk_tokens, limit)
-        parts = transcript.even_chunks(data, size, width=settings.concurrency, limit=limit, encoding=settings.encoding)
+        parts = parallel_parts(data, self.budget.read)
         max_tokens = max(200, PARTS_BUDGET_FACTOR * self.budget.notes // len(parts))
         calls = [partial(self._ask_for_notes, part, PromptContext(), max_tokens) for part in parts]
         results = zip(run_parallel(calls, on_part), parts, strict=True)

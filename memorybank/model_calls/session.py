@@ -4,7 +4,7 @@ Calls may come from several threads; rows are written only by the thread that op
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import copy_context
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from memorybank import conf, llm, prompts
 from memorybank.clock import PRESENT, at_present
-from memorybank.core.transcript import SourceItem, fence
+from memorybank.core.transcript import SourceItem, even_chunks, fence
 from memorybank.core.validation import NOT_A_LINE, AcceptedLines, ParsedLine, accept, comparison_key
 from memorybank.core.validation.json_answers import lines_schema, rows_of_json
 from memorybank.exceptions import LLMError, LLMMisconfigured, LLMRejected, LLMUnavailable, UnusableAnswer
@@ -155,6 +155,13 @@ class ModelSession:
     def method(self) -> str:
         """The method to store with the results of this session: the model's name and the prompt versions."""
         return " ".join([self.model.model, *self.versions])[:200]
+
+
+def parallel_parts(items: Iterable[SourceItem], limit: int) -> list[list[SourceItem]]:
+    """The items in parts of at most ``limit`` tokens, each for one of the calls that :func:`run_parallel` makes."""
+    settings = conf.current()
+    size = min(settings.chunk_tokens, limit)
+    return even_chunks(items, size, width=settings.concurrency, limit=limit, encoding=settings.encoding)
 
 
 def run_parallel(

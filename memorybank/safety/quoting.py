@@ -83,6 +83,11 @@ def report_of(speaker: str, text: str) -> str:
     return f"{speaker} {as_told(quotable(text), True)}"
 
 
+def as_shown(speaker: str, text: str, *, is_report: bool) -> str:
+    """The text of a fact or turn, as the report of its speaker if it is one."""
+    return report_of(speaker, text) if is_report else text
+
+
 def speaking_name(text: str, names: Collection[str] = ()) -> str:
     """The name in the first speaker label of ``text`` if text follows it; "" if there is none."""
     label = min(_labels(text, names), key=re.Match.start, default=None)

@@ -93,7 +93,7 @@ from memorybank.reading.recall.hits import Hit, recall
 from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render
 from memorybank.reading.turn_filter import TurnFilter, days_between
-from memorybank.safety.quoting import report_of
+from memorybank.safety.quoting import as_shown
 from memorybank.services.audit import (
     ERASING_ACTIONS,
     audit_logs,

@@ -13,7 +13,7 @@ from memorybank.core.transcript import SourceItem
 from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
 from memorybank.language.terms import ARTICLES
-from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, parallel_parts
 from memorybank.models import Bank
 
 logger = logging.getLogger(__name__)
@@ -78,13 +78,7 @@ def _merge_with_model(session: ModelSession, bank: Bank, lines: Sequence[ParsedL
     """At most as many lines as a leaf holds: groups of neighbouring lines are merged in parallel."""
     settings = conf.current()
     items = transcript.numbered((line.text for line in lines), encoding=settings.encoding)
-    groups = transcript.even_chunks(
-        items,
-        settings.chunk_tokens,
-        width=settings.concurrency,
-        limit=settings.input_tokens,
-        encoding=settings.encoding,
-    )
+    groups = parallel_parts(items, settings.input_tokens)
     with ThreadPoolExecutor(max_workers=settings.concurrency, thread_name_prefix="group") as pool:
         return [
             line

@@ -19,7 +19,7 @@ from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
 from memorybank.language import dates
 from memorybank.language.sentences import names_in
-from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, run_parallel
+from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, parallel_parts, run_parallel
 from memorybank.models import EXTRACTIVE, NO_TEXT_METHOD, Bank, Fact
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
@@ -236,13 +236,7 @@ def _known_items(known: Sequence[Fact]) -> dict[str, tuple[Fact, SourceItem]]:
 def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], planned: list[SourceItem]) -> TakenNotes:
     settings = conf.current()
     room = int(settings.chunk_tokens * BEFORE_SHARE)
-    chunks = transcript.even_chunks(
-        planned,
-        settings.chunk_tokens,
-        width=settings.concurrency,
-        limit=settings.input_tokens - room,
-        encoding=settings.encoding,
-    )
+    chunks = parallel_parts(planned, settings.input_tokens - room)
     openings = transcript.before_each(chunks, room, encoding=settings.encoding)
 
     def read(chunk: Sequence[SourceItem], earlier: Sequence[SourceItem]) -> list[ParsedLine]:

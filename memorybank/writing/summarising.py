@@ -219,7 +219,8 @@ def _advance_watermark(chat: Chat, bank: Bank, through: int, failure: LLMError |
 
 
 def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
-    leaf = _leaf(chat, bank, batch, notes)
+    adds_to_notes = batch.adds_to_notes(notes.method)
+    leaf = _leaf(chat, bank, batch, notes, is_rewritten=not adds_to_notes)
     if batch.rebuilds:
         # Keep unchanged facts, to which digests and newer facts refer, and facts of turns without text, which cannot
         # be derived again. Of equal drafts the first is stored: a note rather than the sentence that it repeats.
@@ -237,7 +238,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     else:
         replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
     if batch.mends:
-        replaceable -= _standing(batch, notes, replaceable)
+        replaceable -= _notes_of(replaceable) if adds_to_notes else _cited_by_digests(replaceable)
     Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
@@ -247,22 +248,24 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     return leaf
 
 
-def _standing(batch: Batch, notes: TakenNotes, facts: set[int]) -> set[int]:
-    """The ids of those facts of a leaf being mended that must not go yet, because nothing replaces them.
+def _notes_of(facts: set[int]) -> set[int]:
+    """The ids of those facts of a leaf being mended that are notes: extracted sentences replace none."""
+    return set(Fact.objects.filter(pk__in=facts, detail=False).values_list("pk", flat=True))
 
-    Extracted sentences replace no notes. The notes that a digest's lines rest on become detail: they stand until the
-    digest is rewritten, or the leaf once more.
+
+def _cited_by_digests(facts: set[int]) -> set[int]:
+    """The ids of those facts of a leaf being mended that a digest's lines rest on.
+
+    They become detail, and stand until the digest is rewritten, or the leaf once more.
     """
-    if batch.adds_to_notes(notes.method):
-        return set(Fact.objects.filter(pk__in=facts, detail=False).values_list("pk", flat=True))
     lines = FactSource.objects.filter(source__in=facts, source__quarantine="", fact__entry__parent=None)
     cited = set(lines.values_list("source", flat=True))
     Fact.objects.filter(pk__in=cited).update(detail=True)
     return cited
 
 
-def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
-    """The leaf that takes the facts: the extended one, locked, or a new one."""
+def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes, *, is_rewritten: bool) -> Entry:
+    """The leaf that takes the facts: the extended one, locked, or a new one; if ``is_rewritten``, with their method."""
     first, last = batch.outputs[0], batch.outputs[-1]
     leaf = None
     if batch.leaf:
@@ -282,7 +285,7 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
     if leaf.parent_id is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
-    if not batch.adds_to_notes(notes.method):
+    if is_rewritten:
         leaf.method, leaf.provisional = notes.method, notes.provisional
     leaf.stale = notes.failure is not None
     leaf.dropped_lines = notes.dropped_lines

@@ -66,6 +66,12 @@ class Found(BaseModel):
     chat: str
     turns: list[str]
 
+    def __str__(self) -> str:
+        return services.as_shown(self.speaker, self.text, is_report=self.reported)
+
+    def source(self) -> str:
+        return f"chat {self.chat}, turn{'s' if len(self.turns) > 1 else ''} {', '.join(self.turns)}"
+
 
 class Recalled(BaseModel):
     """Result of ``recall``."""
@@ -76,7 +82,7 @@ class Recalled(BaseModel):
     note: str = ""
 
     def __str__(self) -> str:
-        lines = (f"- {hit.said_at:%d %b %Y}: {_told(hit)}\n  ({_source(hit)})" for hit in self.hits)
+        lines = (f"- {hit.said_at:%d %b %Y}: {hit}\n  ({hit.source()})" for hit in self.hits)
         return "\n".join([prompt_text("mcp.hits"), *lines]) if self.hits else self.note
 
 
@@ -196,11 +202,3 @@ def _hit(hit: Hit) -> Found:
         chat=hit.chat,
         turns=turns,
     )
-
-
-def _told(hit: Found) -> str:
-    return services.report_of(hit.speaker, hit.text) if hit.reported else hit.text
-
-
-def _source(hit: Found) -> str:
-    return f"chat {hit.chat}, turn{'s' if len(hit.turns) > 1 else ''} {', '.join(hit.turns)}"

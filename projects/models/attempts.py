@@ -10,6 +10,9 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F
 
+#: Invitations, reset links and confirmation links, each counted for itself.
+MAX_MAILS_PER_DAY = 5
+
 
 class AttemptCounterQuerySet(models.QuerySet["AttemptCounter"]):
     def lock(self, keys: Iterable[str], now: datetime) -> None:
@@ -20,6 +23,13 @@ class AttemptCounterQuerySet(models.QuerySet["AttemptCounter"]):
     def add(self, keys: Iterable[str], now: datetime) -> None:
         """Count an attempt for each key."""
         self.filter(key__in=list(keys)).update(count=F("count") + 1, last=now)
+
+    def count_mail(self, kind: str, email: str, now: datetime) -> bool:
+        """Count a mail of this kind to an address; False if the address has had ``MAX_MAILS_PER_DAY`` today."""
+        key = AttemptCounter.keys(**{kind: f"{now.date()} {email.lower()}"})[kind]
+        self.get_or_create(key=key, defaults={"last": now})
+        # A conditional update, so that of concurrent mails no more are counted than of consecutive ones.
+        return bool(self.filter(key=key, count__lt=MAX_MAILS_PER_DAY).update(count=F("count") + 1, last=now))
 
     def subtract(self, key: str) -> None:
         """Subtract an attempt, such as a login that was counted before the password proved to be right."""

@@ -12,7 +12,6 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordResetConfirmView, PasswordResetView
 from django.contrib.messages.views import SuccessMessageMixin
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
@@ -24,7 +23,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from projects.models import AttemptCounter
 from projects.tenancy import accounts
 from projects.tenancy.login_throttle import LoginForm, PasswordForm, confirm_password
-from projects.tenancy.members import MAX_RECEIVED_PER_DAY, MembershipError
+from projects.tenancy.members import MembershipError
 from projects.web.requests import MemberRequest
 
 from .email_address import EmailForm, request_change
@@ -125,13 +124,7 @@ class ResetForm(PasswordResetForm):
     """Sends a reset link. The response time must not reveal whether an e-mail address has an account."""
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        now = timezone.now()
-        keys = AttemptCounter.keys(reset=f"{now.date()} {self.cleaned_data['email'].lower()}").values()
-        with transaction.atomic():
-            AttemptCounter.objects.lock(keys, now)
-            full = AttemptCounter.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
-            AttemptCounter.objects.add(keys, now)
-        if not full:
+        if AttemptCounter.objects.count_mail("reset", self.cleaned_data["email"], timezone.now()):
             super().save(*args, **kwargs)
 
     def send_mail(self, *args: Any, **kwargs: Any) -> None:

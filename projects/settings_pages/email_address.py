@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods
 from memorybank import services
 from projects.models import AttemptCounter
 from projects.tenancy.login_throttle import confirm_password
-from projects.tenancy.members import MAX_RECEIVED_PER_DAY, sends_mail
+from projects.tenancy.members import sends_mail
 from projects.web.requests import MemberRequest
 from projects.webhooks import registry
 
@@ -63,12 +63,7 @@ def request_change(request: MemberRequest, email: str, now: datetime) -> str:
     if not email or not sends_mail():
         change(request.user, email, now)
         return _("Saved.")
-    keys = AttemptCounter.keys(address=f"{now.date()} {email.lower()}").values()
-    with transaction.atomic():
-        AttemptCounter.objects.lock(keys, now)
-        is_full = AttemptCounter.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
-        AttemptCounter.objects.add(keys, now)
-    if is_full:
+    if not AttemptCounter.objects.count_mail("address", email, now):
         return _("Too many links were sent to this address today. Try again tomorrow.")
     token = signing.dumps([request.user.pk, request.user.email, email], salt=SALT, compress=True)
     link = request.build_absolute_uri(reverse("confirm-email", args=[token]))

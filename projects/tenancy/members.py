@@ -23,8 +23,8 @@ from .audit import TenantAction
 INVITATION_VALID_FOR = timedelta(days=7)
 #: The limit keeps a tenant from sending mail to many strangers.
 MAX_OPEN_INVITATIONS = 100
-#: Invitations in a day: sent by a tenant, including withdrawn ones, and received by an address from all tenants.
-MAX_SENT_PER_DAY, MAX_RECEIVED_PER_DAY = 200, 5
+#: Invitations that a tenant sends in a day, including withdrawn ones.
+MAX_SENT_PER_DAY = 200
 DAY = timedelta(days=1)
 #: Backends that send nothing.
 NO_MAIL = {f"django.core.mail.backends.{name}.EmailBackend" for name in ("console", "dummy")}
@@ -56,12 +56,8 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
 def _count_today(tenant: Tenant, email: str, now: datetime) -> None:
     """Count an invitation; raise :class:`MembershipError` if the tenant or the address has had too many today."""
     sent = tenant.events.filter(action=TenantAction.INVITE, at__gt=now - DAY).count()
-    keys = AttemptCounter.keys(invited=f"{now.date()} {email}").values()
-    AttemptCounter.objects.lock(keys, now)
-    is_full = AttemptCounter.objects.filter(key__in=keys, count__gte=MAX_RECEIVED_PER_DAY).exists()
-    if sent >= MAX_SENT_PER_DAY or is_full:
+    if sent >= MAX_SENT_PER_DAY or not AttemptCounter.objects.count_mail("invited", email, now):
         raise MembershipError(_("Too many invitations today. Try again tomorrow."))
-    AttemptCounter.objects.add(keys, now)
 
 
 def withdraw(tenant: Tenant, *, email: str, by: User, now: datetime) -> None:

@@ -51,8 +51,8 @@ class Command(MemoryCommand):
             self.print_json({"hits": [_hit_json(hit) for hit in hits]})
             return
         for hit in hits:
-            told = services.report_of(hit.speaker, hit.text) if hit.is_report else hit.text
-            text = told.replace("\n", "\n" + " " * 8)
+            shown = services.as_shown(hit.speaker, hit.text, is_report=hit.is_report)
+            text = shown.replace("\n", "\n" + " " * 8)
             row = f"{hit.kind} {services.public_id(hit.pk)}"
             self.stdout.write(f"{hit.score:6.2f}  {row} of chat {hit.chat}, {hit.created_at:%d %b %Y}")
             self.stdout.write(f"        {text}")

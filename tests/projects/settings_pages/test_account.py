@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from memorybank.models import Chat, Output
 from projects.models import Membership, Role, TenantEvent, Webhook
-from projects.tenancy.members import MAX_RECEIVED_PER_DAY
+from projects.models.attempts import MAX_MAILS_PER_DAY
 from projects.webhooks.mail import recipient
 from tests.support.cast import Cast, without_models
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
@@ -92,9 +92,9 @@ class AccountTest(Cast):
     def test_it_does_not_tell_which_addresses_there_are_and_mails_nobody_all_day(self) -> None:
         known, unknown = (self.ask_for_link(name) for name in ("bob@example.com", "nobody@example.com"))
         self.assertEqual(known, unknown)
-        for _ in range(MAX_RECEIVED_PER_DAY + 2):
+        for _ in range(MAX_MAILS_PER_DAY + 2):
             self.ask_for_link("bob@example.com")
-        self.assertEqual(len(self.mails(MAX_RECEIVED_PER_DAY)), MAX_RECEIVED_PER_DAY)
+        self.assertEqual(len(self.mails(MAX_MAILS_PER_DAY)), MAX_MAILS_PER_DAY)
 
     def ask_for_link(self, email: str) -> str:
         answer = Client().post(reverse("forgotten"), {"email": email}, follow=True)
