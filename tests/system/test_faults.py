@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from psycopg import sql
 
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.database_proxy import DatabaseProxy
-from tests.support.fault_history import LIE, FaultHistory, SentText
+from tests.support.fault_history import LIE, FaultHistory
+from tests.support.fault_programs import MEMBER, FaultProgram
 from tests.support.gateway_site import PROJECTS, Gateway, gateway
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.own_postgres import Server, has_namespaces, own_postgres
@@ -46,104 +46,21 @@ CLOCK_SECONDS = 5
 DISK_MEGABYTES, FULL_SECONDS = 512, 2
 #: The log of PostgreSQL's transactions takes little of it.
 SMALL_LOG = "-c max_wal_size=32MB -c min_wal_size=2MB"
+#: So many facts there are of each program before the first fault, so that it can correct some.
+FIRST_FACTS = 6
+#: A member, for whom the programs make chats private.
+ADD_MEMBER = f"""
+from django.contrib.auth.models import User
+from projects.models import Membership, Tenant
+user = User.objects.create(username="{MEMBER}")
+Membership.objects.bulk_create(Membership(tenant=tenant, user=user) for tenant in Tenant.objects.all())
+"""
 #: Everything is due at once, and what a killed worker held is free after seconds.
 QUICK = {
     "SWEEP_SECONDS": "1", "LLM_TIMEOUT": "3", "LLM_MAX_RETRIES": "0",
     "MEMORYBANK_DUE_AFTER_TURNS": "1", "MEMORYBANK_LEASE_SECONDS": "10", "MEMORYBANK_REFRESH_SECONDS": "1",
     "MEMORYBANK_BACKOFF_SECONDS": "1", "MEMORYBANK_BACKOFF_MAX_SECONDS": "2",
 }  # fmt: skip
-
-
-class Client(threading.Thread):
-    """A program with chats of its own. It sends a request again a few times, then lets it be."""
-
-    def __init__(
-        self, number: int, found: Gateway, keys: dict[str, str], history: FaultHistory, over: threading.Event
-    ) -> None:
-        super().__init__(name=f"client-{number}", daemon=True)
-        self.number, self.found, self.keys, self.history, self.over = number, found, keys, history, over
-        self.draw, self.texts = random.Random(SEED * 100 + number), 0
-        self.failure: Exception | None = None
-
-    def run(self) -> None:
-        steps = [self.write, self.stream, self.correct, self.erase, self.withdraw]
-        try:
-            while not self.over.is_set():
-                project = self.draw.choice(PROJECTS[::2])
-                chat = f"chat-{self.number}-{self.draw.randrange(6)}"
-                self.draw.choices(steps, [60, 15, 10, 10, 2])[0](project, chat)
-                time.sleep(self.draw.uniform(0, 0.1))
-        except Exception as error:
-            self.failure = error
-
-    def write(self, project: str, chat: str) -> None:
-        marker, text = self.new(project, chat, self.history.said)
-        body = {"chat": chat, "author": "ann", "question": f"Pallet {marker} is in hall {self.draw.randrange(9)}."}
-        body |= {"answer": "Noted.", "id": marker}
-        self.send(project, "/api/v1/outputs", body, text)
-
-    def stream(self, project: str, chat: str) -> None:
-        """Through the gateway, which promises less: at most once."""
-        marker, _ = self.new(project, f"gateway-{chat}", self.history.said)
-        messages = [{"role": "user", "content": f"Pallet {marker} is in hall {self.draw.randrange(9)}."}]
-        self.request(project, "/v1/chat/completions", {"model": "m", "stream": True, "messages": messages})
-
-    def correct(self, project: str, chat: str) -> None:
-        status, listed = self.request(project, f"/api/v1/facts?limit=50&chat={chat}")
-        facts = listed.get("items", []) if status == 200 else []
-        mine = [fact for fact in facts if "mk-" in fact["text"] and not fact.get("edited_by")]
-        if mine:
-            number = self.draw.choice(mine)["id"]
-            marker, text = self.new(project, chat, self.history.edits)
-            words = {"text": f"Pallet {marker} was moved to the yard."}
-            status, _ = self.request(project, f"/api/v1/facts/{number}", words, method="PATCH")
-            text.acknowledged = status == 200
-
-    def erase(self, project: str, chat: str) -> None:
-        if self.send(project, "/api/v1/forget", {"chat": chat}, SentText(project, chat), least=True) in (200, 422):
-            self.history.erase(project, chat)
-            self.history.counts["erasures"] += 1
-
-    def withdraw(self, project: str, chat: str) -> None:
-        """Make a chat private for nobody, for good."""
-        chat = f"private-{chat}"
-        self.write(project, chat)
-        status, _ = self.request(project, f"/api/v1/chats/{chat}", {"private": True}, method="PATCH")
-        if status == 200:
-            self.history.private.add((project, chat))
-
-    def new(self, project: str, chat: str, kept: dict[str, SentText]) -> tuple[str, SentText]:
-        self.texts += 1
-        marker, text = f"mk-{self.number}-{self.texts}-x", SentText(project, chat)
-        with self.history.lock:
-            kept[marker] = text
-        return marker, text
-
-    def send(self, project: str, path: str, body: dict[str, Any], text: SentText, *, least: bool = False) -> int:
-        """Send it up to four times, or until it is answered; the last status."""
-        status, tries = 0, 0
-        while status not in (200, 201, 422) and (least or tries < 4) and not (tries > 100):
-            status, _ = self.request(project, path, body)
-            tries += 1
-            time.sleep(0.05 * min(tries, 10))
-        text.acknowledged = status in (200, 201)
-        return status
-
-    def request(self, project: str, path: str, body: Any = None, method: str = "") -> tuple[int, dict[str, Any]]:
-        """The status, 0 if nobody answered to the end, and the body if it is JSON."""
-        try:
-            status, _, content = self.found.post(
-                path, body, method=method, Authorization=f"Bearer {self.keys[project]}"
-            )
-        except (OSError, HTTPException):
-            status, content = 0, b""
-            time.sleep(0.5)  # it is being started again
-        self.history.counts["requests"] += 1
-        self.history.counts[f"status {status}"] += 1
-        with suppress(ValueError):
-            parsed = json.loads(content)
-            return status, parsed if isinstance(parsed, dict) else {}
-        return status, {}
 
 
 class Faults:
@@ -263,22 +180,32 @@ class Faults:
 
 
 @contextmanager
-def clients(found: Gateway, history: FaultHistory) -> Iterator[None]:
-    """Two programs at work; whatever they fail of is the test's."""
+def programs(found: Gateway, history: FaultHistory) -> Iterator[None]:
+    """Two programs at work, once memory has facts of both; an error of theirs is the test's."""
     keys, over = {}, threading.Event()
+    added = found.site.manage("shell", "--no-imports", "-c", ADD_MEMBER)
+    assert added.code == 0, added.err
     for project in PROJECTS[::2]:
-        options = ("--name", "faults", "--scopes", "read,write,admin", "--json")
+        options = ("--name", "faults", "--scopes", "read,write,admin,people", "--json")
         keys[project] = json.loads(found.site.call("create_api_key", project, *options).out)["key"]
-    programs = [Client(number, found, keys, history, over) for number in (1, 2)]
-    for program in programs:
+    working = [FaultProgram(number, SEED, found, keys, history, over) for number in (1, 2)]
+    for program in working:
         program.start()
-    for program in programs:  # a site that was just started answers late
-        wait_until(lambda number=program.number: history.acknowledged_of(number), "answered", found.site)  # type: ignore[misc]
+    for program in working:  # a site that was just started answers late
+        remembered = f"SELECT count(*) FROM memorybank_fact WHERE text LIKE '%mk-{program.number}-%'"
+        wait_until(lambda query=remembered: found.site.ask(query)[0][0] >= FIRST_FACTS, "remembered", found.site)
     yield
     over.set()
-    for program in programs:
+    for program in working:
         program.join(PROCESS_TIMEOUT_SECONDS)
         assert program.failure is None, program.failure
+
+
+def keep_pace(history: FaultHistory) -> None:
+    """Wait until the programs have done something since the last fault, at most ten seconds."""
+    before, until = history.counts["steps"], time.monotonic() + 10
+    while history.counts["steps"] < before + 2 and time.monotonic() < until:
+        time.sleep(0.02)
 
 
 def end_abandoned_transactions(database_url: str) -> None:
@@ -290,7 +217,8 @@ def end_abandoned_transactions(database_url: str) -> None:
 
 def settled(found: Gateway) -> bool:
     [[waiting]] = found.site.ask(
-        "SELECT count(*) FROM memorybank_chat WHERE (pending_outputs > 0 AND NOT private) OR leased_until > now()"
+        "SELECT count(*) FROM memorybank_chat c WHERE leased_until > now() OR (pending_outputs > 0 AND"
+        " (NOT private OR EXISTS (SELECT 1 FROM memorybank_chatreader r WHERE r.chat_id = c.id)))"
     )
     [[due]] = found.site.ask("SELECT count(*) FROM memorybank_bank WHERE consolidate_at <= now()")
     return not waiting and not due
@@ -311,11 +239,12 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
             proxy = stack.enter_context(DatabaseProxy(served_site.site.database_url))
             faults = Faults(served_site, model, redis.Redis.from_url(address), proxy, database, draw)
             started = time.monotonic()
-            with clients(served_site, history):
+            with programs(served_site, history):
                 for number in range(FAULTS):
                     time.sleep(draw.uniform(0.02, 0.25))
                     name = faults.strike()
                     struck[name] = struck.get(name, 0) + 1
+                    keep_pace(history)
                     if number % 100 == 99:
                         sys.stdout.write(f"{number + 1} faults, {len(history.said)} texts\n")
                         sys.stdout.flush()
@@ -330,10 +259,11 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
     acknowledged = sum(text.acknowledged for text in history.said.values())
     sys.stdout.write(
         f"\nseed {SEED}: {FAULTS} faults in {seconds} s: {struck}; a full disk stopped {faults.stopped}\n"
-        f"{len(history.said)} texts, {acknowledged} acknowledged, {erased} erased; {len(history.edits)} corrections;"
-        f" {len(history.private)} private; {dict(history.counts)}\n"
+        f"{len(history.said)} texts, {acknowledged} acknowledged, {erased} erased; {history.judged()};"
+        f" {dict(history.counts)}\n"
     )
     assert checked.code == 0, checked.out
     assert wrong == []
     assert acknowledged > FAULTS / 3  # it was no run against a site that was down
+    assert all(history.judged().values()), history.judged()
     needs_namespaces()  # without them all other faults have been tried
