@@ -1,4 +1,4 @@
-"""Name the flags of an output by the reason for which memory excludes it."""
+"""Name the flags of an output by the reason for which memory excludes it; their columns keep their names."""
 
 from django.db import migrations, models
 
@@ -7,15 +7,26 @@ class Migration(migrations.Migration):
     dependencies = [("memorybank", "0003_empty_old_errors")]
 
     operations = [
-        migrations.RenameField("output", "withheld", "erasure_requested"),
-        migrations.RenameField("output", "left_out", "predates_memory"),
         migrations.AlterField(
             "output",
-            "erasure_requested",
+            "withheld",
             models.BooleanField(
-                default=False, help_text="Its author asked to erase it, and an owner has not decided yet."
+                db_column="withheld",
+                default=False,
+                help_text="Its author asked to erase it, and no owner has decided yet.",
             ),
         ),
+        migrations.AlterField(
+            "output",
+            "left_out",
+            models.BooleanField(
+                db_column="left_out",
+                default=False,
+                help_text="It is from before memory was on, and was not included.",
+            ),
+        ),
+        migrations.RenameField("output", "withheld", "erasure_requested"),
+        migrations.RenameField("output", "left_out", "predates_memory"),
         migrations.AlterField(
             "output",
             "set_aside",

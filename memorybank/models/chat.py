@@ -287,12 +287,12 @@ class Output(models.Model):
     error = models.CharField(
         max_length=500, blank=True, help_text="Why there is no answer: the provider's error message."
     )
-    # Three reasons for which memory excludes an answered output.
+    # Three reasons for which memory excludes an answered output. Columns keep the names that the last release uses.
     erasure_requested = models.BooleanField(
-        default=False, help_text="Its author asked to erase it, and an owner has not decided yet."
+        db_column="withheld", default=False, help_text="Its author asked to erase it, and no owner has decided yet."
     )
     predates_memory = models.BooleanField(
-        default=False, help_text="It is from before memory was switched on, and was not included."
+        db_column="left_out", default=False, help_text="It is from before memory was on, and was not included."
     )
     set_aside = models.BooleanField(
         default=False, help_text="Its chat was continued from an earlier turn, so the chat no longer shows it."

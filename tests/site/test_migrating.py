@@ -11,7 +11,7 @@ import pytest
 
 from tests.projects.chat.test_lost_answers import Browser, free_port
 from tests.support.own_site import Site, site, wait_until
-from tests.support.release_dump import DUMPS, PROJECT, SAID, SECRET_KEY
+from tests.support.release_dump import DUMPS, PROJECT, SAID, SECRET_KEY, newest_of
 from tests.support.requirements import in_ci, needs_postgres, only_in_ci
 
 pytestmark = [pytest.mark.long, pytest.mark.own_servers]
@@ -31,8 +31,7 @@ NEW_TURN = json.dumps(
 
 def newest(database: str) -> str:
     """The dump of the last release."""
-    by_number = {tuple(map(int, path.name.split(".")[:3])): path for path in DUMPS.glob(f"*.{database}.sql")}
-    return by_number[max(by_number)].read_text()
+    return (DUMPS / newest_of(f"{database}.sql")).read_text()
 
 
 def load(made: Site, dump: str) -> None:

@@ -1,20 +1,23 @@
 """python -m tests.support.release_dump: dump a small site's database as SQL, for SQLite and PostgreSQL, for a release.
 
 Run it for each release, with the release number, and commit the dumps: a test then loads the newest dump and migrates
-it to the current tables. Until 0.1.0 is released, its dump is written again whenever the migration 0001 changes.
+it to the current tables, and runs the release's code (the commit that is checked out) beside the current one. Until
+0.1.0 is released, its dump is written again whenever the migration 0001 changes.
 """
 
 import argparse
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import django
+from django.db import connections
 
 from tests.support.own_site import Site, site
 from tests.support.requirements import needs_postgres
@@ -32,6 +35,7 @@ TURNS = [
 ]
 #: Prefixes of lines of pg_dump's output that are not SQL or that some servers do not support.
 UNWANTED = ("--", "\\", "SET ")
+CREATED_POLICY = re.compile(r'CREATE POLICY \w+ ON "(?P<table>\w+)" USING \((?P<condition>.*)\)')
 
 
 def fill(made: Site) -> None:
@@ -79,9 +83,27 @@ def postgresql_dump(address: str) -> Iterator[str]:
     yield from (line for line in done.stdout.splitlines() if line and not line.startswith(UNWANTED))
 
 
+def newest_of(kind: str) -> str:
+    """The name of the newest release's file of a kind, such as ``postgresql.sql``."""
+    names = [path.name for path in DUMPS.glob(f"*.{kind}")]
+    return max(names, key=lambda name: tuple(map(int, name.split(".")[:3])))
+
+
+def policies() -> dict[str, str]:
+    """The condition of each table's policy of row-level security."""
+    from memorybank.postgresql import row_security  # its models need django.setup()
+
+    statements = row_security.statements(connections["default"], "role", is_superuser=False)
+    found = filter(None, map(CREATED_POLICY.fullmatch, statements))
+    return {match["table"]: match["condition"] for match in found}
+
+
 def write(release: str) -> None:
-    """Write the dumps of a release for SQLite and PostgreSQL."""
+    """Write the dumps of a release for SQLite and PostgreSQL, its policies, and its commit, the one checked out."""
     DUMPS.mkdir(exist_ok=True)
+    _write(f"{release}.policies.json", [json.dumps(policies(), indent=1)])
+    checked_out = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    _write(f"{release}.commit", [checked_out.stdout.strip()])
     with tempfile.TemporaryDirectory() as data:
         with site(Path(data) / "sqlite", SECRET_KEY=SECRET_KEY) as made:
             fill(made)
@@ -92,7 +114,7 @@ def write(release: str) -> None:
             _write(f"{release}.postgresql.sql", postgresql_dump(made.database_url))
 
 
-def _write(name: str, statements: Iterator[str]) -> None:
+def _write(name: str, statements: Iterable[str]) -> None:
     (DUMPS / name).write_text("\n".join(statements) + "\n")
 
 
