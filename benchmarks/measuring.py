@@ -25,11 +25,6 @@ def seconds(action: Callable[[], object], clock: Callable[[], float] = time.perf
     return clock() - started
 
 
-def least_ms(action: Callable[[], object], times: int) -> float:
-    """Least milliseconds of ``times`` runs: what it takes when nothing else is going on."""
-    return min(seconds(action) for _ in range(times)) * 1000
-
-
 def interleaved_ms(
     actions: Sequence[Callable[[], object]], times: int, clock: Callable[[], float] = time.perf_counter
 ) -> list[float]:

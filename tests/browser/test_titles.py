@@ -10,10 +10,11 @@ from tests.browser.test_memory_and_layout import chromium, logged_in
 from tests.projects.chat.test_titles_from_the_model import BEGINNING, QUESTION, model, served
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import site, wait_until
+from tests.support.requirements import only_in_ci
 
 __all__ = ["chromium", "model"]
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 BETTER = "Provider for card payments"
 

@@ -28,6 +28,7 @@ from tests.support.factories import make_bank
 from tests.support.gateway_site import free_port, gateway
 from tests.support.openai_server import OpenAIServer
 from tests.support.own_site import wait_until
+from tests.support.requirements import only_in_ci
 from tests.support.traced import spans as spans_in
 
 from .test_proxy import listens
@@ -127,6 +128,7 @@ def test_a_failed_call_is_an_error_without_the_provider_s_words(
     assert CANARY not in call.to_json()
 
 
+@only_in_ci
 @pytest.mark.long
 @pytest.mark.own_servers
 def test_one_trace_goes_from_a_client_s_request_by_the_broker_to_the_worker_s_model_call(tmp_path: Path) -> None:

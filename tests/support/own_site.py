@@ -21,6 +21,7 @@ from contextlib import (
 )
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -145,15 +146,17 @@ class Site:
 
     @contextmanager
     def _entered(self) -> Iterator[None]:
-        """Use the site's database, secret keys, password hashers and memory settings in this process."""
+        """Use the site's database, keys, password hashers and memory settings in this process."""
         ours = self.settings()
         changed = {name: ours[name] for name in ("SECRET_KEY", "SECRET_KEY_FALLBACKS", "MEMORYBANK")}
         changed["PASSWORD_HASHERS"] = global_settings.PASSWORD_HASHERS
+        public_ids = import_module("memorybank.models.public_id")  # its name is a function's, too
         databases, before = connections.configure_settings(ours["DATABASES"]), connections["default"]
         with (
             unblocked(),
             patch.dict(os.environ, DJANGO_ALLOW_ASYNC_UNSAFE="1"),  # Playwright's event loop is in this thread
             patch.dict(connections.settings, databases),
+            patch.object(public_ids, "_secret", cache(public_ids._read)),  # each site has a key of its own
             override_settings(**changed),
         ):
             del connections["default"]

@@ -44,13 +44,6 @@ def done(made: Site, *command: object, stdin: str = "") -> str:
     return ran.out
 
 
-def done_apart(made: Site, *command: object, stdin: str | None = None) -> str:
-    """Run a command that shows or takes public ids in a process of its own, which reads the key of the site's ids."""
-    ran = made.manage(*command, stdin=stdin)
-    assert ran.code == 0, (command, ran)
-    return ran.out
-
-
 def loading(made: Site) -> "subprocess.Popen[bytes]":
     """Turns that go on coming in."""
     lines = made.data / "load.jsonl"
@@ -89,10 +82,10 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
         assert load.wait() == 0
         done(live, "forget_memory", PROJECT, "--chat", "c1")
         done(live, "forget_memory", PROJECT, "--author", "marta")
-        match = re.search(r"(?:output|turn) (\w+) of chat c3", done_apart(live, "recall_memory", PROJECT, ROPE))
+        match = re.search(r"(?:output|turn) (\w+) of chat c3", done(live, "recall_memory", PROJECT, ROPE))
         assert match
-        done_apart(live, "forget_memory", PROJECT, "--output", match[1])
-        receipts = done_apart(live, "forget_memory", "--receipts")
+        done(live, "forget_memory", PROJECT, "--output", match[1])
+        receipts = done(live, "forget_memory", "--receipts")
         assert not any(word in receipts for word in ("Lisbon", "marta", "rope"))
 
     keys = {"SECRET_KEY": NEW_KEY, "SECRET_KEY_FALLBACKS": OLD_KEY}
@@ -101,9 +94,9 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
         assert restored.call("migrate", "--check").code == 0
         done(restored, "check_memory")
         assert VAULT in done(restored, "show_memory", PROJECT)  # the backup knows nothing of the erasures
-        replayed = json.loads(done_apart(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
+        replayed = json.loads(done(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
         assert (replayed["taken"], replayed["erased"], replayed["turns"]) == (3, 3, 3)
-        again = json.loads(done_apart(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
+        again = json.loads(done(restored, "forget_memory", "--replay", "-", "--json", stdin=receipts))
         assert (again["known"], again["taken"], again["erased"]) == (3, 0, 0)
         done(restored, "import_chats", "-", stdin=CHAT_LINES)  # a second import brings nothing back
         done(restored, "run_memory", "--until-idle", "--now", LAST)
@@ -116,6 +109,7 @@ def test_an_old_backup_does_not_undo_erasures(tmp_path: Path, database: str) -> 
             assert [text for text in ERASED if text in rows] == [], table
 
 
+@in_ci
 def test_a_program_goes_on_in_its_chats_after_the_key_was_changed(tmp_path: Path) -> None:
     """Known by its id, or by its messages alone."""
     with gateway(tmp_path, SECRET_KEY=OLD_KEY) as served_site:

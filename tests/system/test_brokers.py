@@ -11,19 +11,16 @@ import pytest
 from kombu import Connection
 
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import in_ci, needs_postgres, needs_rabbitmq, needs_redis
+from tests.support.requirements import needs_postgres, needs_rabbitmq, needs_redis, only_in_ci
 
 from .test_concurrency import CHATS, PROJECTS, Holding, knows_its_own_chats_and_no_others, leaves, lines
 
-pytestmark = pytest.mark.own_servers
+pytestmark = [only_in_ci, pytest.mark.own_servers]
 
 QUICK_SWEEPS = {"SWEEP_SECONDS": "2"}
 
 
-WITH_POSTGRES = [pytest.param(f"{broker} and PostgreSQL", marks=in_ci) for broker in ("Redis", "RabbitMQ")]
-
-
-@pytest.fixture(params=["files and SQLite", *WITH_POSTGRES])
+@pytest.fixture(params=["files and SQLite", "Redis and PostgreSQL", "RabbitMQ and PostgreSQL"])
 def own_site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """A site whose minute lasts two seconds, with a broker that nobody else's messages are in."""
     if request.param.startswith("files"):
