@@ -57,7 +57,7 @@ def store_quotes(output: Output, quotes: Quotes) -> None:
             digests = {_digest(chat.bank_id, word) for word in quotes.words}
             chat.quoted_words = sorted(digests.union(chat.quoted_words))
             chat.save(update_fields=["quoted_words"])
-            QuotedChat.objects.note(output, quoted_chats(chat, quotes))
+            QuotedChat.objects.record(output, quoted_chats(chat, quotes))
 
 
 def mark_quotes(bank: Bank, private: Chat) -> OutputsByChat:

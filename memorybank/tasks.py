@@ -59,7 +59,7 @@ def _note_shutdown(**_: Any) -> None:
 def sweep(self: "Task[Any, Any]") -> None:
     """Send a message for each kind of work that is due. Sweeps may overlap: leases prevent double work."""
     now = timezone.now()
-    Sweep.objects.note(now)
+    Sweep.objects.record_start(now)
     due = work_queue.look(now)
     if due.capped and budget_cap.resume_below_cap(now):
         due = work_queue.look(now)
@@ -69,7 +69,7 @@ def sweep(self: "Task[Any, Any]") -> None:
     if due.unindexed or due.unembedded:
         index.apply_async((), expires=expires)
     if due.chats:
-        BankDay.objects.note_due(now)
+        BankDay.objects.record_due_chats(now)
     if (due.chats and work_queue.queue_due_banks(now)) or due.banks:
         work.apply_async((), expires=expires)
 

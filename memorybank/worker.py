@@ -82,8 +82,8 @@ def run(
     if now is None:
         now = timezone.now()
         if bank is None:
-            Sweep.objects.note(now)
-            BankDay.objects.note_due(now)
+            Sweep.objects.record_start(now)
+            BankDay.objects.record_due_chats(now)
     started, first_call, report = time.monotonic(), _last_call_id(), RunReport()
     while _sweep(report, now, bank, progress) and until_idle:
         pass

@@ -80,7 +80,7 @@ class ProgressReporter:
     def _save(self, **progress: Any) -> None:
         until = self.now + timedelta(seconds=monotonic() - self.started) + self.lease
         try:
-            self.compaction.note(until, **progress)
+            self.compaction.save_progress(until, **progress)
         except DatabaseError as error:  # a busy database: the next step tries again, and the commit checks the lease
             logger.warning("chat %s: its progress is not stored: %s", self.compaction.chat_id, log_message(error))
 

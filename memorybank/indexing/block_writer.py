@@ -14,4 +14,4 @@ def refresh(bank_id: int, *, now: datetime) -> None:
     if StoredBlock.objects.current_version(bank.pk) < bank.version:
         block = render_block(bank, bank.max_tokens)
         if StoredBlock.objects.store(bank, block, now):
-            BankDay.objects.note_block(bank, block.tokens, now)
+            BankDay.objects.record_block_size(bank, block.tokens, now)

@@ -24,6 +24,6 @@ def invalidate(bank: Bank, *, chats: Collection[str] = (), facts: Collection[int
         rest = exclude(newest.packed, bank.max_tokens, encoding=encoding, chats=chats, facts=facts)
         StoredBlock.objects.add(bank.pk, bank.version + 1, rest, newest.made_at)
         if now:
-            BlockLineVersion.objects.note(bank, rest, now)
+            BlockLineVersion.objects.record_lines(bank, rest, now)
     # By two: what remains has the version after the bank's, and must be outdated itself, so that it is rendered again.
     Bank.objects.filter(pk=bank.pk).update(version=F("version") + 2, consolidate_at=LONG_DUE)

@@ -20,7 +20,7 @@ SOURCE_FIELDS = ["facts", "chats"]
 
 
 class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
-    def note(self, bank: Bank, block: PackedBlock, now: datetime) -> None:
+    def record_lines(self, bank: Bank, block: PackedBlock, now: datetime) -> None:
         """Record the lines of the block as of ``now`` and end all others. The caller holds the bank's lock."""
         standing = {line.key: line for line in self.filter(bank=bank, until=None)}
         new, changed = [], []
@@ -141,7 +141,7 @@ class StoredBlockQuerySet(models.QuerySet["StoredBlock"]):
             if not held or self.current_version(bank.pk) >= bank.version:
                 return False
             stored = self.add(bank.pk, bank.version, block, now)
-            BlockLineVersion.objects.note(bank, block, now)
+            BlockLineVersion.objects.record_lines(bank, block, now)
             warm = now - timedelta(minutes=conf.current().block_keep_minutes)
             kept = self.filter(bank=bank, kept_by__last_output_at__gte=warm).values("pk")
             self.filter(bank=bank).exclude(pk=stored.pk).exclude(pk__in=kept).delete()

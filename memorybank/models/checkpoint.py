@@ -95,7 +95,7 @@ class CompactionQuerySet(LeasedQuerySet["Compaction"]):
             compaction = self.claim(row.pk, now)
             if compaction:
                 compaction.focus, compaction.awaited = focus, awaited
-                compaction.note(now + lease, focus=focus, awaited=awaited, **begun)
+                compaction.save_progress(now + lease, focus=focus, awaited=awaited, **begun)
         return compaction
 
     def resume(self, chat: Chat, now: datetime, lease: timedelta) -> Compaction | None:
@@ -147,7 +147,7 @@ class Compaction(Leased):
     def __str__(self) -> str:
         return f"compaction {self.pk}"
 
-    def note(self, until: datetime, **progress: Any) -> None:
+    def save_progress(self, until: datetime, **progress: Any) -> None:
         """Save progress and extend the lease to ``until``; does nothing if the lease was lost."""
         if self.lease_token:  # every row without a lease has the token ""
             mine = Compaction.objects.filter(pk=self.pk, lease_token=self.lease_token)

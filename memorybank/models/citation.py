@@ -101,7 +101,7 @@ class KeptFact(models.Model):
 
 
 class QuotedChatQuerySet(models.QuerySet["QuotedChat"]):
-    def note(self, output: Output, chats: Iterable[Chat]) -> None:
+    def record(self, output: Output, chats: Iterable[Chat]) -> None:
         """Record that the answer of ``output`` repeats words of these chats, in addition to those recorded before."""
         prepared.insert((QuotedChat(output=output, chat=chat) for chat in chats), ignore_conflicts=True)
 

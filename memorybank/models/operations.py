@@ -54,7 +54,7 @@ class Job(models.Model):
 class SweepQuerySet(models.QuerySet["Sweep"]):
     """The table has one row only."""
 
-    def note(self, now: datetime) -> None:
+    def record_start(self, now: datetime) -> None:
         """Record that a sweep has begun."""
         if not self.filter(pk=1).update(at=now):
             self.bulk_create([Sweep(pk=1, at=now)], ignore_conflicts=True)
@@ -88,7 +88,7 @@ class CountsOfDayQuerySet(models.QuerySet[CountsOfDay]):
 
 
 class PromptCountQuerySet(CountsOfDayQuerySet["PromptCount"]):
-    def note(self, bank_id: int, memory: PromptCount.Memory, now: datetime, prompts: int = 1) -> None:
+    def count_prompts(self, bank_id: int, memory: PromptCount.Memory, now: datetime, prompts: int = 1) -> None:
         """Count so many more prompts."""
         with connection.cursor() as cursor:
             cursor.execute(_COUNT_PROMPT, [bank_id, now.date(), str(memory), prompts])
@@ -127,7 +127,7 @@ class PromptCount(models.Model):
 
 
 class BankDayQuerySet(CountsOfDayQuerySet["BankDay"]):
-    def note_due(self, now: datetime) -> None:
+    def record_due_chats(self, now: datetime) -> None:
         """Record each bank's number of due chats if it is the day's highest. One query if no chat is due."""
         due = Chat.objects.due(now).order_by()
         banks = list(due.values_list("bank", flat=True).distinct())
@@ -138,7 +138,7 @@ class BankDayQuerySet(CountsOfDayQuerySet["BankDay"]):
         at_once = due.filter(bank=OuterRef("bank")).values("bank").annotate(n=Count("pk")).values("n")
         self.filter(day=today).update(due=Greatest("due", Coalesce(Subquery(at_once), 0)))
 
-    def note_block(self, bank: Bank, tokens: int, now: datetime) -> None:
+    def record_block_size(self, bank: Bank, tokens: int, now: datetime) -> None:
         """Record the size of the block in tokens."""
         size = {"block_tokens": tokens, "budget": bank.max_tokens}
         self.update_or_create(bank=bank, day=now.astimezone(UTC).date(), defaults=size)

@@ -95,14 +95,14 @@ class Numbers(NamedTuple):
         turns = Output.objects.filter(chat__bank=bank, chat__in=chats)
         outputs = turns.order_by("sequence").values_list("pk", flat=True)
         entries = bank.entries.visible_to(viewer).values_list("pk", flat=True)
-        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_told(bank, viewer))))
+        return cls(_numbered(outputs), _numbered(sorted(entries)), _numbered(sorted(_exported_facts(bank, viewer))))
 
 
 def _numbered(ids: Iterable[int]) -> dict[int, int]:
     return {pk: number for number, pk in enumerate(ids, 1)}
 
 
-def _told(bank: Bank, viewer: str) -> Iterable[int]:
+def _exported_facts(bank: Bank, viewer: str) -> Iterable[int]:
     """Ids of the facts that are not hidden, without lines of digests that rest on a hidden fact."""
     return bank.facts.visible_to(viewer).filter(hidden=False).exclude(sources__hidden=True).values_list("pk", flat=True)
 

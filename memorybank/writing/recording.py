@@ -81,7 +81,7 @@ def record_many(bank: Bank, many: Sequence[NewOutput], *, now: datetime = PRESEN
         Output.objects.bulk_create([output for output in written if not output.pk])
         for new, output in zip(many, outputs, strict=True):
             if output:
-                QuotedChat.objects.note(output, quoted_chats(chats[new.chat_key], new.quotes))
+                QuotedChat.objects.record(output, quoted_chats(chats[new.chat_key], new.quotes))
                 _count_output(locked, chats[new.chat_key], new, at=new.created_at)
         changed = {output.chat_id for output in written}
         prepared.update((chat for chat in chats.values() if chat.pk in changed), CHAT_COUNT_FIELDS)
@@ -197,8 +197,8 @@ def add_messages(bank: Bank, output: Output, messages: Sequence[Any], *, now: da
         known = _OUTPUT.first(output.chat_id, output.pk)
         if known is None or known.status == Output.Status.OK:
             return
-        told = [*known.messages, *messages]
-        new = NewOutput(output.chat.key, known.author, known.question, known.created_at, messages=told)
+        all_messages = [*known.messages, *messages]
+        new = NewOutput(output.chat.key, known.author, known.question, known.created_at, messages=all_messages)
         new.require_valid(now)
         known.messages = _storable_messages(new)
         prepared.update([known], ["messages"])
@@ -273,7 +273,7 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
         prepared.update([output], ANSWER_FIELDS)
     else:
         prepared.insert([output])
-    QuotedChat.objects.note(output, quoted)
+    QuotedChat.objects.record(output, quoted)
     _count_output(bank, chat, new, at=at)
     prepared.update([chat], CHAT_COUNT_FIELDS)
     return output

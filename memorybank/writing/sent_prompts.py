@@ -28,7 +28,7 @@ def record_sent_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: 
 @at_present
 def count_prompt(bank: Bank, memory: PromptCount.Memory, *, prompts: int = 1, now: datetime = PRESENT) -> None:
     """Count a prompt, or several, by the memory it was given."""
-    PromptCount.objects.note(bank.pk, memory, now, prompts)
+    PromptCount.objects.count_prompts(bank.pk, memory, now, prompts)
 
 
 def _memory_outcome(memory: PromptMemory) -> PromptCount.Memory:

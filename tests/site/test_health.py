@@ -59,7 +59,7 @@ class ReadyTest(Cast):
 
     def test_sweeps_that_ceased_are_missing(self) -> None:
         for age, missing in ((MISSED_SWEEPS - 1, []), (MISSED_SWEEPS + 1, ["sweep"])):
-            Sweep.objects.note(timezone.now() - age * timedelta(seconds=60))
+            Sweep.objects.record_start(timezone.now() - age * timedelta(seconds=60))
             self.assertEqual(self.ready()[1], missing)
 
     def test_a_sweep_in_the_foreground_is_one_unless_its_time_is_pretended(self) -> None:

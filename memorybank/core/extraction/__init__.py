@@ -65,8 +65,8 @@ def extract(
         tokens.count(readable(u.text), encoding) for turn in turns for u in turn.utterances if u.role != "tool"
     )
     limit = min(max_tokens, max(MIN_LEAF_TOKENS, int(chat_tokens * share)))
-    told = (sentence for sentence in candidates(turns) if not sentence.only_asks_the_model())
-    drafts = [draft for sentence in told if (draft := as_fact(sentence, prior)) is not None]
+    statements = (sentence for sentence in candidates(turns) if not sentence.only_asks_the_model())
+    drafts = [draft for sentence in statements if (draft := as_fact(sentence, prior)) is not None]
     kept: set[int] = set()
     seen: set[str] = set()
     for number in sorted(range(len(drafts)), key=lambda n: (-drafts[n].weight, n)):

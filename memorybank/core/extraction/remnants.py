@@ -21,12 +21,12 @@ def without_remnants(drafts: Sequence[DraftFact], turns: Sequence[Turn]) -> list
     for turn in turns:
         for utterance in turn.utterances:
             messages[turn.id, utterance.speaker].append(utterance.text)
-    told = {key for draft in drafts if _is_told(draft) and not _is_short(draft.text) for key in _messages(draft)}
+    shown = {key for draft in drafts if _may_be_shown(draft) and not _is_short(draft.text) for key in _messages(draft)}
     return [
         draft
         for draft in drafts
         if not _is_short(draft.text)
-        or not told.isdisjoint(_messages(draft))
+        or not shown.isdisjoint(_messages(draft))
         or all(_is_short(text) for key in _messages(draft) for said in messages[key] for text in sentences(said))
     ]
 
@@ -72,8 +72,8 @@ def _messages(draft: DraftFact) -> set[tuple[int, str]]:
     return {(turn, draft.speaker) for turn in draft.citations}
 
 
-def _is_told(draft: DraftFact) -> bool:
-    """Whether others are told the draft, perhaps as a report."""
+def _may_be_shown(draft: DraftFact) -> bool:
+    """Whether others may see the draft, perhaps as a report."""
     return draft.quarantine in ("", NORMATIVE)
 
 

@@ -91,5 +91,5 @@ def test_an_update_writes_the_named_fields_only() -> None:
 def test_prompts_of_a_day_are_counted_in_one_row() -> None:
     bank = make_bank()
     for reason in (PromptCount.Memory.OFF, PromptCount.Memory.GIVEN, PromptCount.Memory.OFF):
-        PromptCount.objects.note(bank.pk, reason, NOW)
+        PromptCount.objects.count_prompts(bank.pk, reason, NOW)
     assert dict(PromptCount.objects.filter(bank=bank).values_list("memory", "prompts")) == {"off": 2, "given": 1}

@@ -182,8 +182,8 @@ class BoardTest(Cast):
 
     def test_it_shows_how_often_memory_failed_today_and_nobody_elses(self) -> None:
         for bank, memory in ((self.apollo.bank, "failed"), (self.apollo.bank, "given"), (self.zeus.bank, "failed")):
-            PromptCount.objects.note(bank.pk, PromptCount.Memory(memory), self.now)
-        PromptCount.objects.note(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
+            PromptCount.objects.count_prompts(bank.pk, PromptCount.Memory(memory), self.now)
+        PromptCount.objects.count_prompts(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
         self.assertEqual(services.load_dashboard(permissions.banks_for(self.alice), now=self.now).without_memory, 1)
         self.assertIn('class="bad"><dt>Prompts without memory (errors)</dt><dd>1 ', self.page(self.alice))
 

@@ -130,7 +130,7 @@ class TestMeanwhile(LongChat):
     def test_the_page_and_who_polls_see_how_far_it_is(self) -> None:
         held = Compaction.objects.begin(self.chat, timezone.now(), LEASE)
         assert held
-        held.note(timezone.now() + LEASE, percent=42, stage="parts", done=3, of=7)
+        held.save_progress(timezone.now() + LEASE, percent=42, stage="parts", done=3, of=7)
         data = self.client.get(self.chat_url(self.chat, "compaction")).json()
         self.assertEqual(
             data, {"percent": 42, "stage": "taking notes, 3 of 7", "problem": "", "late": False, "checkpoint": None}

@@ -25,7 +25,7 @@ class TestHousekeeping(Cast):
             for days in (0, LONG_AGO - 1, LONG_AGO + 1):
                 day = self.today - timedelta(days=days)
                 noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
-                PromptCount.objects.note(bank.pk, PromptCount.Memory.GIVEN, noon)
+                PromptCount.objects.count_prompts(bank.pk, PromptCount.Memory.GIVEN, noon)
                 BankDay.objects.create(bank=bank, day=day)
         output = services.record(self.apollo.bank, chat_key="c", author="priya", question="A?", answer="B.")
         key, _ = api_keys.issue(self.apollo, "desk", ["write"], actor="alice", now=timezone.now())
