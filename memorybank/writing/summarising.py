@@ -237,6 +237,8 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
         }
     else:
         replaceable = {fact.pk for fact in batch.known if fact.pk in notes.replaced}
+        if replaceable and leaf.facts.filter(pk__in=replaceable).decided_by_person().exists():
+            raise OutdatedWork("a person decided on a fact that the new notes replace")
     if batch.mends:
         replaceable -= _notes_of(replaceable) if adds_to_notes else _cited_by_digests(replaceable)
     Fact.objects.filter(pk__in=replaceable).delete()

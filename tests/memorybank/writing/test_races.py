@@ -87,6 +87,33 @@ def test_turns_that_arrive_while_the_model_thinks_wait_for_the_next_time(model: 
     assert [shown(model, 1), shown(model, 2), leaf().output_count] == [1, 1, 2]
 
 
+DECISIONS: dict[str, Callable[[Bank, list[int]], object]] = {
+    "pinned": lambda bank, ids: services.pin(bank, fact_ids=ids, actor="alice", now=MONDAY),
+    "hidden": lambda bank, ids: services.hide(bank, fact_ids=ids, actor="alice", now=MONDAY),
+    "edited": lambda bank, ids: services.edit_facts(bank, fact_ids=ids, text="It is late.", actor="alice", now=MONDAY),
+}
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_fact_that_a_person_decides_on_while_the_model_replaces_it_stays(model: ScriptedLLM, decision: str) -> None:
+    bank = make_bank()
+    talk(bank, "c", [1])
+    run(MONDAY + HOUR)
+    fact = leaf().facts.get()
+    talk(bank, "c", [2], at=MONDAY + HOUR)
+
+    def replace(messages: object) -> str:
+        DECISIONS[decision](bank, [fact.pk])
+        return f"- fact: {sentence(1)} {sentence(2)} [F1] [1]"
+
+    model.enqueue(replace)
+    assert summarise_chat(chat_of(bank, "c").pk, now=MONDAY + 3 * HOUR) is None
+    run(MONDAY + 3 * HOUR)
+    fact.refresh_from_db()
+    assert (fact.decided_by_person, chat_of(bank, "c").pending_outputs) == (True, 0)
+    assert sound(bank)
+
+
 def test_a_leaf_rolled_up_while_its_extension_is_written_stays_and_a_new_one_follows(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     for number in range(8):
