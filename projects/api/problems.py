@@ -13,6 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from memorybank.exceptions import InvalidInput, NotCompacted, log_message
+from memorybank.services import Fact
 from projects.tenancy.authentication import Refused
 
 logger = logging.getLogger(__name__)
@@ -106,6 +107,10 @@ def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(500, "Internal error. The server log has details under the X-Request-ID of this response.")
 
 
+def _not_found(request: HttpRequest, error: Any) -> HttpResponse:
+    return problem_response(404, "Not found, or not in this key's project.")
+
+
 ERROR_HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Exception: _unexpected,
     Problem: _problem,
@@ -113,7 +118,8 @@ ERROR_HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]
     ValidationError: _validation_failed,
     HttpError: _unwrap,
     RequestDataTooBig: _body_too_large,
-    Http404: lambda request, error: problem_response(404, "Not found, or not in this key's project."),
+    Http404: _not_found,
+    Fact.DoesNotExist: _not_found,  # erased since it was looked up
     InvalidInput: lambda request, error: _problem(request, problem_from(error)),
     NotCompacted: lambda request, error: problem_response(409, str(error)),
     UnreadablePostError: lambda request, error: problem_response(400, "The body could not be read."),

@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, Concatenate
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -92,7 +92,10 @@ def memory_page(name: str, *, post: bool = False) -> Callable[[PageView], Callab
         def opened(request: MemberRequest, tenant: str, project: str, **row: int) -> HttpResponse:
             project_row, role = permissions.page_for(request.user, name, tenant, project)
             page = MemoryPage(request, project_row, services.browse(project_row.bank), role.covers(Role.ADMIN))
-            return view(page, **row)
+            try:
+                return view(page, **row)
+            except Fact.DoesNotExist as error:  # erased since the page was shown
+                raise Http404 from error
 
         return opened
 

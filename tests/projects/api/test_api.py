@@ -281,6 +281,17 @@ class MemoryTest(ProgramCase):
         self.assertEqual(refused["errors"][0]["pointer"], "/text")
         self.assertFalse(Fact.objects.get().pinned)
 
+    def test_a_fact_that_goes_while_it_is_changed_is_not_found(self) -> None:
+        number = self.ask("GET", "facts")["items"][0]["id"]
+
+        def erased_meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+            if "SAVEPOINT" in sql and Fact.objects.exists():  # the change begins: the fact was there a moment ago
+                Fact.objects.all().delete()
+            return execute(sql, *rest)
+
+        with connection.execute_wrapper(erased_meanwhile):
+            self.ask("PATCH", f"facts/{number}", {"pinned": True}, status=404)
+
     def test_a_fact_is_written_by_hand(self) -> None:
         answer = self.ask("POST", "facts", {"text": "Invoices go out on Fridays.", "kind": "decision"}, status=201)
         self.assertEqual((answer["kind"], answer["pinned"], answer["edited_by"]), ("decision", True, "API key CI"))
