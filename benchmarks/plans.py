@@ -81,6 +81,8 @@ def actions() -> dict[str, Callable[[], object]]:
     person = User.objects.create_user("ann", is_staff=True)
     Membership.objects.create(user=person, tenant=project.tenant, role=Role.OWNER)
     Conversation.objects.filter(chat__bank=bank).update(owner=person)
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {Conversation._meta.db_table}")  # until now nobody owned one
     client, superusers = (Client(SERVER_NAME="127.0.0.1", raise_request_exception=True) for _ in range(2))
     client.force_login(person)
     superusers.force_login(User.objects.create_superuser("root"))

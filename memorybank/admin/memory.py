@@ -134,7 +134,6 @@ class EntryAdmin(BankScoped):
 class FactAdmin(BankScoped):
     """The lines of memory, each with its sources."""
 
-    bank_lookup = "entry__bank"
     list_display = ["state", "line", "kind", "said_by", "said_on", "author_record", "of_bank"]
     list_display_links = ["line"]
     list_filter = [BankFilter, QuarantineFilter, "kind", "entry__granularity", "pinned", "hidden"]
@@ -200,7 +199,7 @@ class FactAdmin(BankScoped):
         actor = request.user.get_username()
         quarantined: list[Any] = mark_withheld(queryset.exclude(quarantine=""))
         visible = [fact for fact in quarantined if not fact.withheld]
-        banks = {fact.bank_id: fact.entry.bank for fact in visible}
+        banks = {fact.bank_id: fact.bank for fact in visible}
         released = sum(
             services.release(bank, fact_ids=[fact.pk for fact in visible if fact.bank_id == pk], actor=actor)
             for pk, bank in banks.items()
@@ -212,10 +211,6 @@ class FactAdmin(BankScoped):
         )
         self.message_user(request, done % {"n": released}, messages.SUCCESS)
 
-    @admin.display(description=_("bank"))
-    def of_bank(self, obj: Any) -> str:
-        return label(obj.entry.bank)
-
     @admin.display(description=_("In the summary"))
     def entry_link(self, fact: Fact) -> SafeString:
         return link(fact.entry, str(fact.entry))
@@ -224,7 +219,7 @@ class FactAdmin(BankScoped):
     def why(self, fact: Any) -> SafeString | str:
         if fact.withheld:
             return str(WITHHELD)
-        return explanation_html(services.explain(fact.entry.bank, fact_id=fact.pk, actor=fact.reader))
+        return explanation_html(services.explain(fact.bank, fact_id=fact.pk, actor=fact.reader))
 
 
 def _flat(figures: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from memorybank.admin.lookups import ReadOnlyAdmin, RestrictedLookupsAdmin
 from memorybank.models import Bank, PublicId, public_id
 
 #: Rows that a list has at most; filters and search lead to others.
-MAX_LISTED_ROWS = 10_000
+MAX_LISTED_ROWS = 1_000
 
 
 def banks_for(request: HttpRequest) -> QuerySet[Bank]:

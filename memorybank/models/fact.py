@@ -278,6 +278,10 @@ class Fact(models.Model):
             models.Index(name="fact_preference", fields=["bank", "speaker"], condition=Q(kind="preference")),
             # Read by rendering: pinned facts; there are few.
             models.Index(name="fact_pinned", fields=["bank"], condition=Q(pinned=True)),
+            # Read by reviews and counts of them: quarantined facts; there are few.
+            models.Index(name="fact_quarantined", fields=["bank"], condition=~Q(quarantine="")),
+            # Read by lists of facts: the latest, as far as a page goes.
+            models.Index(name="fact_latest", fields=["bank", "said_on", "id"]),
             # Read for each prompt: normative facts; there are few.
             models.Index(name="fact_normative", fields=["bank"], condition=Q(normative=True)),
             # Read when a new fact states an end: ongoing facts; there are few.

@@ -12,6 +12,9 @@ from django.utils.translation import gettext_lazy as _
 from memorybank import services
 from memorybank.services import Bank, Fact, FactQuerySet
 
+#: Offered are the speakers of so many facts, the latest.
+FACTS_WITH_SPEAKERS = 500
+
 
 class FactFilter(forms.Form):
     """A filter of ``facts``. ``in_block`` are the ids of those in the block."""
@@ -36,8 +39,12 @@ class FactFilter(forms.Form):
     def __init__(self, data: Any, *, facts: FactQuerySet, in_block: Collection[int], may_act: bool) -> None:
         super().__init__(data)
         self.facts, self.in_block = facts, in_block
-        pairs = facts.values_list("original_speaker", "speaker").distinct()
-        speakers = sorted({original or speaker for original, speaker in pairs} - {""}, key=str.casefold)
+        latest = facts.order_by("-said_on", "-pk").values_list("original_speaker", "speaker")[:FACTS_WITH_SPEAKERS]
+        named = {original or speaker for original, speaker in latest}
+        asked_for = data.get("person", "")
+        if asked_for and asked_for not in named and facts.filter(_said_by(asked_for)).exists():
+            named.add(asked_for)
+        speakers = sorted(named - {""}, key=str.casefold)
         states = list(self.STATES.items())[: None if may_act else -2]
         choices: dict[str, list[tuple[str, Any]]] = {
             "person": [("", gettext("Anybody")), *((name, name) for name in speakers)],
@@ -54,7 +61,7 @@ class FactFilter(forms.Form):
         wanted = {name: value for name, value in self.cleaned_data.items() if value}
         facts = self.facts.filter(self._in_state(wanted.get("state", "")))
         if person := wanted.get("person"):
-            facts = facts.filter(Q(original_speaker=person) | Q(original_speaker="", speaker=person))
+            facts = facts.filter(_said_by(person))
         if kind := wanted.get("kind"):
             facts = facts.filter(kind=kind)
         if day := wanted.get("day"):
@@ -78,3 +85,7 @@ class FactFilter(forms.Form):
 
     def query(self) -> str:
         return urlencode({name: self.data[name] for name in self.fields if self.data.get(name)})
+
+
+def _said_by(person: str) -> Q:
+    return Q(original_speaker=person) | Q(original_speaker="", speaker=person)

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import F
 from django.urls import reverse
 from django.utils.html import escape
@@ -14,7 +15,7 @@ from memorybank import services
 from memorybank.core.granularity import EPOCH
 from memorybank.models import Bank, Entry, Fact
 from memorybank.services import PublicId
-from projects.memory import timeline
+from projects.memory import filters, timeline
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.factories import add_fact
 
@@ -152,6 +153,18 @@ class NowTest(MemoryPageCase):
 
 
 class DecidingTest(MemoryPageCase):
+    def test_a_fact_that_goes_while_it_is_decided_on_is_not_found(self) -> None:
+        seen: list[str] = []
+
+        def erased_meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+            if "SAVEPOINT" in sql and seen and Fact.objects.exists():  # the decision begins
+                Fact.objects.all().delete()
+            seen.extend(["the fact"] * ("memorybank_fact" in sql))
+            return execute(sql, *rest)
+
+        with connection.execute_wrapper(erased_meanwhile):
+            self.assertEqual(self.decide(self.alice, "pin", self.crane).status_code, 404)
+
     def test_an_owner_pins_hides_restores_and_is_told_what_became_of_it(self) -> None:
         for do, message in (
             ("pin", "every chat gets it"),
@@ -218,6 +231,8 @@ class FactsTest(MemoryPageCase):
         self.assertEqual(len(self.found()), 3)
         self.assertEqual(self.found(q="Which crane is orange?"), [CRANE])
         self.assertEqual(self.found(person="tom"), ["We decided on Postgres 16 for billing."])
+        with patch.object(filters, "FACTS_WITH_SPEAKERS", 1):  # somebody who has said nothing lately
+            self.assertEqual(set(self.found(person="bob")), {CRANE, FERRY})
         self.assertEqual(self.found(day="2026-03-01"), [])
         self.assertEqual(self.found(kind="preference"), [])
         for nonsense in ({"page": "x"}, {"kind": "x"}, {"day": "x"}, {"state": "x"}, {"person": "nobody"}):
