@@ -65,7 +65,7 @@ def test_lists_go_on_page_by_page(served: Gateway, key: str) -> None:
         assert sorted(keys) == [f"p-{n}" for n in range(5)]
 
 
-def test_the_awaited_client_does_the_same(served: Gateway, key: str) -> None:
+def test_the_asynchronous_client_records_gives_memory_and_recalls(served: Gateway, key: str) -> None:
     async def use() -> None:
         async with AsyncMemoryBank(served.address, key) as bank:
             assert (await bank.record(chat="a-1", author="ben", question="Awaited.")).recorded

@@ -104,7 +104,7 @@ def test_every_setting_named_is_read() -> None:
     assert named <= known
 
 
-def test_its_figures_are_those_that_are_told() -> None:
+def test_the_metrics_it_names_are_those_that_are_served() -> None:
     moment, call = datetime.now(UTC), CallTotals("summary", "rejected", 1, 1, 1, Decimal())
     everything = HealthMetrics(1, 1, 1, 1.0, 1.0, 1, moment, {"given": 1, "off": 1, "nothing": 1}, (call,))
     exposed = set(re.findall(r"^# TYPE (\w+)", exposition(everything), re.M))
@@ -126,7 +126,7 @@ def minutes(seconds: float) -> str:
 
 
 @pytest.mark.parametrize("name", ["settings", "server"])
-def test_its_numbers_are_those_of_the_code(name: str) -> None:
+def test_numbers_on_the_operating_page_are_those_of_the_code(name: str) -> None:
     now = conf.Conf()
     fields = {
         "settings": [

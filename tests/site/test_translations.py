@@ -62,12 +62,12 @@ def test_all_that_the_sources_say_is_in_the_catalogue_and_nothing_else(catalogue
     assert str(translations.brought_up_to_date(*catalogue)) == str(translations.read(*catalogue)), "run: make docs"
 
 
-def test_all_of_it_is_translated(catalogue: tuple[str, str]) -> None:
+def test_every_message_is_translated(catalogue: tuple[str, str]) -> None:
     made = translations.read(*catalogue)
     assert [entry.msgid for entry in made if not entry.translated() or entry.fuzzy or entry.obsolete] == []
 
 
-def test_what_is_filled_in_is_filled_in_there_too(catalogue: tuple[str, str]) -> None:
+def test_a_translation_has_the_placeholders_of_its_message(catalogue: tuple[str, str]) -> None:
     wrong = []
     for entry in translations.read(*catalogue):
         for number, (text, german) in enumerate(forms_of(entry)):
@@ -174,7 +174,7 @@ class GermanPagesTest(Everything):
                 with self.subTest(page=pattern.name):
                     self.assertEqual(english_in(self.german(address)), [])
 
-    def test_nor_does_the_admin(self) -> None:
+    def test_no_page_of_the_admin_says_english_to_who_reads_german(self) -> None:
         self.client.force_login(self.root)
         for address in (reverse("admin:index"), *map(self.list_url, registered())):
             with self.subTest(address=address):

@@ -55,7 +55,7 @@ def test_whatever_erases_a_turn_erases_the_checkpoints_it_is_in(noted: tuple[Ban
     assert left == (1 if way in ("author", "output") else 0)  # the older one knew nothing of it
 
 
-def test_a_receipt_counts_them(noted: tuple[Bank, Checkpoint]) -> None:
+def test_a_receipt_counts_the_erased_checkpoints(noted: tuple[Bank, Checkpoint]) -> None:
     receipt = services.erase(noted[0], author="Zelda", actor="alice", dry_run=True, now=NOW)
     assert receipt.as_dict()["checkpoints"] == 1
     assert Checkpoint.objects.count() == 2
@@ -71,13 +71,13 @@ def test_who_opts_out_is_in_no_checkpoint_and_her_turns_are_shown_to_no_summaris
     assert CANARY not in compact(bank, now=NOW).text + prompt_text(chat_model)
 
 
-def test_of_a_chat_of_somebody_who_is_left_out_there_is_nothing_to_note(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_a_chat_of_a_person_who_opted_out_gets_no_checkpoint(bank: Bank, chat_model: ScriptedLLM) -> None:
     services.opt_out(bank, author="Priya", actor="Priya", now=NOW)
     assert "nothing in this chat may be summarised (1,302 tokens)" in refused(bank)
     assert not chat_model.history
 
 
-def test_who_asks_to_forget_it_is_in_none_and_when_it_was_not_meant_it_is_made_anew(
+def test_turns_requested_to_be_erased_are_in_no_checkpoint_until_they_are_restored(
     noted: tuple[Bank, Checkpoint], chat_model: ScriptedLLM
 ) -> None:
     bank, _ = noted
@@ -93,14 +93,14 @@ def test_who_asks_to_forget_it_is_in_none_and_when_it_was_not_meant_it_is_made_a
 
 
 @pytest.mark.parametrize("setting", ["keep_turns_days", "keep_memory_days"])
-def test_what_is_too_old_is_in_none(noted: tuple[Bank, Checkpoint], setting: str) -> None:
+def test_turns_past_retention_are_in_no_checkpoint(noted: tuple[Bank, Checkpoint], setting: str) -> None:
     bank, _ = noted
     services.configure(bank, actor="alice", now=NOW, **{setting: 1})
     run(NOW + 2 * DAY)
     assert not Checkpoint.objects.exists()
 
 
-def test_one_that_was_made_without_what_is_too_old_stays(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_a_checkpoint_made_without_turns_past_retention_stays(bank: Bank, chat_model: ScriptedLLM) -> None:
     services.configure(bank, actor="alice", now=NOW, keep_memory_days=1)
     run(NOW + 2 * DAY)
     talk(bank, CHAT, range(40, 52), at=NOW + 2 * DAY)
@@ -123,7 +123,7 @@ def test_no_memory_and_no_other_chat_is_told_of_a_private_chats_checkpoint(chat_
     assert {place.partition(".")[2].partition(".")[0] for place in places(CANARY)} == {"Checkpoint"}
 
 
-def test_another_bank_has_nothing_of_it(noted: tuple[Bank, Checkpoint]) -> None:
+def test_an_erasure_leaves_the_checkpoints_of_another_bank(noted: tuple[Bank, Checkpoint]) -> None:
     other = make_bank()
     talk(other, CHAT, range(12))
     services.erase(other, chat=CHAT, actor="alice", now=NOW)

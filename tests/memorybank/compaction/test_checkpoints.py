@@ -44,7 +44,7 @@ def test_the_checkpoint_before_is_brought_up_to_date_and_not_begun_anew(bank: Ba
     assert Checkpoint.objects.newest(first.chat_id, second.through) == first
 
 
-def test_one_more_does_not_wear_down_what_the_last_one_quotes(chat_model: ScriptedLLM) -> None:
+def test_another_checkpoint_keeps_what_the_last_one_quotes(chat_model: ScriptedLLM) -> None:
     bank = make_bank()
     talk(bank, CHAT, range(60))
     first = compact(bank, window=8_000)
@@ -53,13 +53,13 @@ def test_one_more_does_not_wear_down_what_the_last_one_quotes(chat_model: Script
     assert second.text.count("Priya:") >= first.text.count("Priya:") - 1
 
 
-def test_harder_keeps_less(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_a_harder_compaction_keeps_fewer_turns(bank: Bank, chat_model: ScriptedLLM) -> None:
     gentle = compact(bank)
     gentle.delete()
     assert compact(bank, harder=True).through > gentle.through
 
 
-def test_without_a_model_it_is_made_of_sentences_that_were_said_and_says_so(bank: Bank, no_model: None) -> None:
+def test_a_checkpoint_without_a_model_quotes_sentences_and_says_so(bank: Bank, no_model: None) -> None:
     made = compact(bank, window=1_500)
     assert made.method.startswith("extractive")
     assert "Goal\n- The harbour crane of order ORD-00000" in made.text
@@ -73,7 +73,7 @@ def test_what_the_model_was_not_shown_is_in_no_checkpoint(bank: Bank, chat_model
     assert "ORD-99999" not in text and "see ORD-00001" in text
 
 
-def test_secrets_are_masked_in_it(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_secrets_are_masked_in_a_checkpoint(bank: Bank, chat_model: ScriptedLLM) -> None:
     say(bank, "d", "My password is Tr0ub4dor&3xyz, keep it.", at=MONDAY)
     talk(bank, "d", range(12), at=MONDAY + MINUTE)
     assert "Tr0ub4dor" not in compact(bank, chat_key="d").text + prompt_text(chat_model)

@@ -16,7 +16,7 @@ from .cases import CHAT, compact, meanwhile, refused, talk
 pytestmark = pytest.mark.django_db
 
 
-def test_nothing_to_shorten_says_so_with_its_tokens(chat_model: ScriptedLLM) -> None:
+def test_a_chat_with_nothing_to_compact_is_refused_with_its_tokens(chat_model: ScriptedLLM) -> None:
     bank = make_bank()
     talk(bank, CHAT, range(3))
     why = refused(bank)
@@ -25,7 +25,7 @@ def test_nothing_to_shorten_says_so_with_its_tokens(chat_model: ScriptedLLM) -> 
     assert Compaction.objects.may_begin(Chat.objects.get(key=CHAT).pk, MONDAY + HOUR)  # no failure
 
 
-def test_nothing_gained_says_so_with_the_tokens_before_and_after(chat_model: ScriptedLLM) -> None:
+def test_a_compaction_that_gains_nothing_is_refused_with_tokens_before_and_after(chat_model: ScriptedLLM) -> None:
     bank = make_bank()
     for number in range(5):
         say(bank, CHAT, "Hi.", answer="", at=MONDAY + number * MINUTE)
@@ -49,7 +49,7 @@ def test_a_model_that_fails_leaves_the_chat_as_it_was_with_its_tokens(
     assert compact(bank).tokens_after  # and works when the model does
 
 
-def test_after_a_failure_it_is_not_tried_again_unasked_for_a_while(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_after_a_failure_no_automatic_compaction_is_tried_for_a_while(bank: Bank, chat_model: ScriptedLLM) -> None:
     chat_model.enqueue(LLMUnavailable("down"))
     refused(bank)
     chat = Chat.objects.get(key=CHAT)
@@ -79,7 +79,7 @@ def test_a_chat_that_is_deleted_meanwhile_is_gone(bank: Bank, chat_model: Script
     assert not Checkpoint.objects.exists() and not Compaction.objects.exists()
 
 
-def test_two_at_once_are_one(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_two_compactions_at_once_are_one(bank: Bank, chat_model: ScriptedLLM) -> None:
     def again() -> None:
         with pytest.raises(NotCompacted, match="being compacted already, 10 % done"):
             compact(bank)
@@ -89,14 +89,14 @@ def test_two_at_once_are_one(bank: Bank, chat_model: ScriptedLLM) -> None:
     assert Checkpoint.objects.count() == 1
 
 
-def test_one_that_died_is_taken_over_when_its_lease_ends(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_a_compaction_whose_process_died_is_taken_over_when_its_lease_ends(bank: Bank, chat_model: ScriptedLLM) -> None:
     assert Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, 5 * MINUTE)
     with pytest.raises(NotCompacted, match="already, 0 % done"):
         compact(bank)
     assert compact(bank, now=MONDAY + HOUR + 5 * MINUTE)
 
 
-def test_saying_how_far_it_is_holds_it_for_longer(bank: Bank, chat_model: ScriptedLLM) -> None:
+def test_saving_progress_extends_the_lease(bank: Bank, chat_model: ScriptedLLM) -> None:
     compaction = Compaction.objects.begin(Chat.objects.get(key=CHAT), MONDAY + HOUR, MINUTE)
     assert compaction
     ProgressReporter(compaction, MONDAY + HOUR, 5 * MINUTE).part(1, 2)
@@ -105,6 +105,6 @@ def test_saying_how_far_it_is_holds_it_for_longer(bank: Bank, chat_model: Script
 
 
 @pytest.mark.parametrize(("options", "said"), [({"chat_key": "none"}, "chat: "), ({"focus": "a" * 1_001}, "focus: ")])
-def test_what_cannot_be_is_refused(bank: Bank, options: dict[str, Any], said: str) -> None:
+def test_impossible_options_are_refused(bank: Bank, options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         compact(bank, **options)

@@ -52,7 +52,9 @@ def test_the_model_is_shown_the_message_masked_and_no_answer(bank: Bank, chat_mo
     "answer",
     ["", "- title: Choosing Paywright", "- title: the", "Provider for card payments", f"- title: {QUESTION[:80]}"],
 )
-def test_an_answer_without_such_a_title_changes_nothing(bank: Bank, chat_model: ScriptedLLM, answer: str) -> None:
+def test_an_answer_without_a_title_in_the_message_s_words_changes_nothing(
+    bank: Bank, chat_model: ScriptedLLM, answer: str
+) -> None:
     chat_model.answer = lambda messages: answer
     improve_title(ask(bank).pk)
     assert (title(), LLMCall.objects.get().outcome) == (BEGINNING, "unusable")

@@ -349,7 +349,7 @@ def test_what_is_not_there_is_said_and_nothing_happens(named: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("named", [{}, {"chat": "zelda", "author": "Zelda"}])
-def test_one_thing_is_named(named: dict[str, Any]) -> None:
+def test_an_erasure_names_exactly_one_thing(named: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="one of"):
         services.erase(make_bank(), actor="alice", **named)
 

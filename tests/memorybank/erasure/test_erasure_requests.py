@@ -95,7 +95,7 @@ def remembering(no_model: None) -> Bank:
     return bank
 
 
-def test_what_she_said_before_is_told_no_more_at_once(remembering: Bank) -> None:
+def test_the_author_s_earlier_words_leave_memory_at_once(remembering: Bank) -> None:
     asking(remembering)
     assert WORD not in text_for_model(remembering) and "Lisbon" in text_for_model(remembering, "ferry to Lisbon")
     assert places(WORD)  # suppressed, not erased
@@ -144,7 +144,7 @@ def test_nobody_else_s_words_are_meant(remembering: Bank) -> None:
     assert set(requested.values_list("author", flat=True)) == {"Omar"}
 
 
-def test_what_it_is_about_is_found_wherever_she_said_it(remembering: Bank) -> None:
+def test_the_subject_of_a_request_is_found_in_all_chats_of_its_author(remembering: Bank) -> None:
     say(remembering, "zelda", "We meet on Thursday at noon.", author="Zelda", at=MONDAY + 90 * MINUTE)
     say(
         remembering, "elsewhere", f"Forget what I said about the {WORD} contract.", author="Zelda", at=MONDAY + 2 * HOUR
@@ -165,7 +165,7 @@ def test_turns_that_wait_never_become_memory_unless_restored() -> None:
     assert WORD in text_for_model(bank) and sound(bank)
 
 
-def test_no_model_reads_them_and_a_worker_that_had_writes_nothing(model: ScriptedLLM) -> None:
+def test_no_model_reads_requested_turns_and_a_worker_that_had_read_them_writes_nothing(model: ScriptedLLM) -> None:
     bank = make_bank()
     planted(bank)
     model.enqueue(meanwhile(lambda: asking(bank, at=MONDAY + HOUR)))
@@ -176,7 +176,7 @@ def test_no_model_reads_them_and_a_worker_that_had_writes_nothing(model: Scripte
 
 
 @pytest.mark.usefixtures("no_model")
-def test_the_answer_says_so_in_her_language_and_the_request_follows_it() -> None:
+def test_the_answer_confirms_a_request_in_its_author_s_language() -> None:
     bank = make_bank()
     planted(bank)
     pending = asking(bank, "Bitte vergiss das.", status="pending", answer="")

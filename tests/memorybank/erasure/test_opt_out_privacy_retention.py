@@ -128,7 +128,7 @@ def test_a_worker_that_had_read_her_words_writes_nothing(model: ScriptedLLM) -> 
     assert not derived()
 
 
-def test_nobody_is_no_person() -> None:
+def test_an_empty_name_cannot_opt_out() -> None:
     with pytest.raises(InvalidInput, match="author"):
         services.opt_out(make_bank(), author="", actor="alice")
 

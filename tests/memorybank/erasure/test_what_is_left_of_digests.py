@@ -75,7 +75,7 @@ def in_block(bank: Bank, lines: dict[int, str]) -> set[str]:
     return {line.rpartition(") ")[2] for line in lines.values()} & set(re.findall(r"[A-Z][^.)]+\.", block(bank)))
 
 
-def test_they_stand_where_no_model_is_configured_any_more(model: ScriptedLLM) -> None:
+def test_the_other_lines_stand_where_no_model_is_configured_any_more(model: ScriptedLLM) -> None:
     bank, erased, lines = written_month()
     shown = in_block(bank, lines)
     with llm.using("summary", None):
@@ -90,7 +90,7 @@ def test_they_stand_where_no_model_is_configured_any_more(model: ScriptedLLM) ->
 
 
 @pytest.mark.parametrize("answer", [LLMUnavailable("down"), "Sorry, no.", "- nothing"])
-def test_they_stand_while_the_model_fails(model: ScriptedLLM, answer: Answer) -> None:
+def test_the_other_lines_stand_while_the_model_fails(model: ScriptedLLM, answer: Answer) -> None:
     bank, erased, lines = written_month()
     model.answer = answer
     shown = in_block(bank, lines)
@@ -102,7 +102,7 @@ def test_they_stand_while_the_model_fails(model: ScriptedLLM, answer: Answer) ->
     assert sound(bank)
 
 
-def test_they_stand_when_it_fails_between_the_notes_and_the_digest(model: ScriptedLLM) -> None:
+def test_the_other_lines_stand_when_the_model_fails_between_notes_and_digest(model: ScriptedLLM) -> None:
     bank, erased, lines = written_month()
     shared = add_shared_note(bank)
     forget(bank, erased)
@@ -119,7 +119,7 @@ def test_they_stand_when_it_fails_between_the_notes_and_the_digest(model: Script
     assert sound(bank)
 
 
-def test_they_stand_at_the_cap_and_are_rewritten_below_it(model: ScriptedLLM) -> None:
+def test_the_other_lines_stand_at_the_cap_and_are_rewritten_below_it(model: ScriptedLLM) -> None:
     bank, erased, lines = written_month()
     services.configure(bank, actor="alice", monthly_cap=0, now=NOW)
     before = len(model.history)
@@ -137,7 +137,7 @@ def test_they_stand_at_the_cap_and_are_rewritten_below_it(model: ScriptedLLM) ->
     assert sound(bank)
 
 
-def test_what_is_written_in_the_chat_meanwhile_is_remembered_beside_them(model: ScriptedLLM) -> None:
+def test_new_turns_of_the_chat_are_remembered_beside_the_other_lines(model: ScriptedLLM) -> None:
     bank, erased, lines = written_month()
     add_shared_note(bank)
     forget(bank, erased)

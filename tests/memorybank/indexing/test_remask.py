@@ -41,7 +41,7 @@ def test_a_value_is_masked_in_every_mention_of_its_chat() -> None:
     assert "should be treated as deleted" in kept(bank)
 
 
-def test_it_is_masked_in_chats_before_and_after() -> None:
+def test_a_value_is_masked_in_earlier_and_later_chats() -> None:
     bank = make_bank()
     remember(bank, "before", f"The harbour office had {TOKEN} written on the board in the kitchen.")
     assert TOKEN in kept(bank)
@@ -53,7 +53,7 @@ def test_it_is_masked_in_chats_before_and_after() -> None:
     assert "written on the board" in kept(bank)
 
 
-def test_another_bank_knows_nothing_of_it() -> None:
+def test_a_value_of_one_bank_is_not_masked_in_another() -> None:
     bank, other = make_bank(), make_bank()
     remember(bank, "told", f"The staging token is {TOKEN} for the harbour crane.")
     remember(other, "c1", f"The harbour office had {TOKEN} written on the board in the kitchen.")
@@ -86,7 +86,7 @@ def test_known_values_are_found_between_any_signs_and_not_inside_words() -> None
     assert redact(f"{TOKEN}a", known=known).text == f"{TOKEN}a"
 
 
-def test_switching_it_on_masks_what_stands() -> None:
+def test_switching_masking_on_masks_existing_memory() -> None:
     bank = make_bank(redact_personal=False)
     remember(bank, "c1", "The harbour office is reached at anna.holm@example.com until the winter roster is done.")
     assert "anna.holm@example.com" in kept(bank)

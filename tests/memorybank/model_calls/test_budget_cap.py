@@ -84,7 +84,7 @@ def test_what_was_spent_this_month_counts_and_answers_to_people_do_not(model: Sc
     assert budget_cap.is_capped(bank, MONDAY)
 
 
-def test_it_is_made_anew_by_the_model_when_the_next_month_begins(model: ScriptedLLM) -> None:
+def test_extracted_memory_is_rebuilt_by_the_model_when_the_next_month_begins(model: ScriptedLLM) -> None:
     bank = make_bank(monthly_cap=400)
     remember(bank, "c1", range(3), MONDAY)
     assert model.history
@@ -103,7 +103,7 @@ def test_it_is_made_anew_by_the_model_when_the_next_month_begins(model: Scripted
     assert sound(bank)
 
 
-def test_it_is_made_anew_when_the_cap_is_raised_and_what_people_settled_stays(model: ScriptedLLM) -> None:
+def test_extracted_memory_is_rebuilt_when_the_cap_is_raised_and_people_s_decisions_stay(model: ScriptedLLM) -> None:
     bank = make_bank(monthly_cap=0)
     remember(bank, "c1", range(3), MONDAY)
     fact = bank.facts.order_by("pk").first()

@@ -15,7 +15,7 @@ def is_free(gate: ModelGate) -> bool:
         return False
 
 
-def test_it_is_held_until_the_last_of_several_calls_is_over() -> None:
+def test_the_gate_is_held_until_the_last_of_several_calls_is_over() -> None:
     gate = ModelGate(patience=0, ends=lambda: False)
     with gate.hold("mine"):
         with gate.hold("mine"), gate.hold("mine"):
@@ -25,14 +25,14 @@ def test_it_is_held_until_the_last_of_several_calls_is_over() -> None:
 
 
 @pytest.mark.parametrize(("error", "free"), [(LLMRejected("not this"), True), (LLMUnavailable("down"), False)])
-def test_an_error_frees_it_and_an_outage_shuts_it(error: Exception, free: bool) -> None:
+def test_an_error_frees_the_gate_and_an_outage_shuts_it(error: Exception, free: bool) -> None:
     gate = ModelGate(patience=0, ends=lambda: False)
     with pytest.raises(type(error)), gate.hold("mine"):
         raise error
     assert (is_free(gate), gate.is_shut()) == (free, not free)
 
 
-def test_when_the_worker_ends_what_is_begun_goes_on_and_nothing_else_begins() -> None:
+def test_when_the_worker_ends_calls_go_on_and_none_begins() -> None:
     ending: list[bool] = []
     gate = ModelGate(patience=0, ends=lambda: bool(ending))
     with gate.hold("mine"):

@@ -34,20 +34,20 @@ def two_chats(moved: str = MOVED) -> Bank:
     return bank
 
 
-def test_what_it_says_besides_is_told_behind_what_replaced_it() -> None:
+def test_the_rest_of_a_replaced_sentence_follows_its_replacement() -> None:
     text = recalled_text(two_chats())
     assert "Rostock" in text
     assert "B6-031" in text
     assert MARK in text
 
 
-def test_what_replaced_it_is_told_for_a_question_that_only_the_older_answers() -> None:
+def test_a_question_that_only_the_replaced_sentence_answers_recalls_its_replacement() -> None:
     text = recalled_text(two_chats(), "Who makes the lead app?")
     assert "Fehrs" in text
     assert "B6-031" in text
 
 
-def test_it_is_told_in_no_room_that_is_too_small_for_what_replaced_it() -> None:
+def test_a_replaced_sentence_is_not_recalled_where_its_replacement_does_not_fit() -> None:
     longer = (
         ", with 42 square metres, two open sides, a cable duct below, a crane above and a small kitchen of its own."
     )
@@ -72,7 +72,7 @@ def test_to_the_chat_that_replaced_it_the_older_is_not_told_alone() -> None:
     assert "Rostock" not in recalled_text(two_chats(), exclude_chat="later")
 
 
-def test_it_stands_as_it_was_said_once_what_replaced_it_is_erased() -> None:
+def test_a_replaced_sentence_is_recalled_whole_once_its_replacement_is_erased() -> None:
     bank = two_chats()
     services.erase(bank, chat=chat_of(bank, "later").key, actor="ana", now=MONDAY + 2 * DAY)
     text = recalled_text(bank)
@@ -80,13 +80,13 @@ def test_it_stands_as_it_was_said_once_what_replaced_it_is_erased() -> None:
     assert MARK not in text
 
 
-def test_hits_name_no_line_without_what_replaced_it() -> None:
+def test_no_hit_has_a_replaced_line_without_its_replacement() -> None:
     bank = two_chats()
     recalled_text(bank)
     assert [hit.text for hit in services.recall(bank, "Rostock") if "Rostock" in hit.text] == []
 
 
-def test_what_says_little_besides_is_not_told() -> None:
+def test_a_replaced_sentence_with_little_else_in_it_is_not_recalled() -> None:
     bank = make_bank()
     say(bank, "first", "The fair budget is 38,000 euros.", answer="")
     say(bank, "later", "The management raises the fair budget from 38,000 to 44,500.", answer="", at=MONDAY + DAY)
@@ -120,7 +120,7 @@ def test_a_sentence_is_not_replaced_because_a_longer_one_says_it_too() -> None:
         ),
     ],
 )
-def test_of_what_was_replaced_in_two_parts_enough_must_be_left_beside_both(besides: str, expected: list[str]) -> None:
+def test_a_sentence_replaced_in_two_parts_must_have_enough_left_beside_both(besides: str, expected: list[str]) -> None:
     line = f"The fair is in Rostock, lead app by Fehrs{besides}."
     ends = (
         ReplacingFact("The fair is in Kiel now, not in Rostock.", date(2026, 3, 3), (2,)),

@@ -61,7 +61,7 @@ def test_a_value_for_now_gives_way_to_another_by_what_its_turn_is_about() -> Non
     assert replaced(leaf.facts.get()) == [new.pk]
 
 
-def test_one_of_a_chat_that_is_not_indexed_yet_does_too() -> None:
+def test_an_older_fact_of_a_chat_that_is_not_indexed_yet_gives_way() -> None:
     bank = make_bank()
     old = fact_of(bank, "a", OLD)
     SearchDocument.objects.all().delete()
@@ -71,14 +71,14 @@ def test_one_of_a_chat_that_is_not_indexed_yet_does_too() -> None:
     assert replaced(old) == [new.pk]
 
 
-def test_one_of_the_same_chat_does_too_but_nothing_newer() -> None:
+def test_an_older_fact_of_the_same_chat_gives_way_but_nothing_newer() -> None:
     bank = make_bank()
     facts = add_leaf(bank, "a", [OLD, NEW, OLD], at=MONDAY).facts.order_by("position")
     supersede(bank, [facts[1]])
     assert replaced(*facts) == [facts[1].pk, None, None]
 
 
-def test_one_that_is_written_down_after_what_replaced_it_gives_way_too() -> None:
+def test_an_older_fact_gives_way_although_it_is_written_after_its_replacement() -> None:
     bank, elsewhere = make_bank(), make_bank()
     fact_of(elsewhere, "a", NEW, at=MONDAY + HOUR)
     new, theirs = fact_of(bank, "a", NEW, at=MONDAY + HOUR), fact_of(elsewhere, "b", sentence(1), at=MONDAY)
@@ -89,7 +89,7 @@ def test_one_that_is_written_down_after_what_replaced_it_gives_way_too() -> None
     assert replaced(late, since, theirs) == [new.pk, None, None]
 
 
-def test_a_state_does_too() -> None:
+def test_an_ended_state_gives_way_although_it_is_written_after_its_end() -> None:
     bank = make_bank()
     ended = fact_of(bank, "a", "Leo's access to the vault was revoked.", at=MONDAY + HOUR)
     late = fact_of(bank, "b", "Leo still has access to the vault.", at=MONDAY - DAY)
@@ -97,7 +97,7 @@ def test_a_state_does_too() -> None:
     assert replaced(late) == [ended.pk]
 
 
-def test_it_gives_way_to_the_first_that_is_neither_held_back_nor_hidden() -> None:
+def test_a_fact_gives_way_to_the_first_that_is_neither_quarantined_nor_hidden() -> None:
     bank = make_bank()
     newer = [fact_of(bank, key, NEW, at=MONDAY + HOUR) for key in "abcd"]
     Fact.objects.filter(pk=newer[0].pk).update(quarantine="reads like an instruction")

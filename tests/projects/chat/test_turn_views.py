@@ -404,7 +404,7 @@ class MemoryUsedTest(TurnCase):
         self.turn.answer = "Gone."  # whatever became of it, a mark stands behind a sentence of it or nowhere
         self.assertNotIn("cite", with_sources(self.turn, ""))
 
-    def test_what_is_erased_hidden_or_made_private_is_gone_from_it_too(self) -> None:
+    def test_the_memory_used_for_an_answer_loses_what_is_erased_hidden_or_made_private(self) -> None:
         services.erase(self.apollo.bank, chat="told", actor="alice")
         self.assertNotContains(self.used(), "orange")
         self.assertGreater(self.used().context["missing"], 0)
@@ -413,7 +413,7 @@ class MemoryUsedTest(TurnCase):
         self.assertEqual([page.context["block_lines"], page.context["notes"]], [[], []])
         self.assertNotIn("zanzibar", str(list(AnswerContext.objects.values())))
 
-    def test_nobody_else_sees_it(self) -> None:
+    def test_nobody_else_sees_the_memory_used_for_an_answer(self) -> None:
         for user in (self.alice, self.charlie, self.root):
             self.client.force_login(user)
             self.assertEqual(self.used().status_code, 404)

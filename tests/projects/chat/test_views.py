@@ -704,7 +704,7 @@ class SharedMemoryTest(Cast):
         services.run(bank=self.apollo.bank, now=told.last_output_at + timedelta(minutes=11))
         self.assertIn("Lisbon", self.prompt_of(self.bob))
 
-    def test_another_tenant_s_prompt_carries_none_of_it(self) -> None:
+    def test_another_tenant_s_prompt_has_no_memory_of_the_project(self) -> None:
         self.switch_on(self.apollo)
         self.switch_on(self.zeus)
         self.remember(self.apollo, "alice", self.SECRET)

@@ -164,7 +164,7 @@ def test_tools_of_anthropic_are_one_turn_too_in_a_stream(served: Gateway) -> Non
     assert (turn["status"], turn["answer"]) == ("ok", "The tool has spoken.")
 
 
-def test_tools_of_responses_are_one_turn_too(served: Gateway) -> None:
+def test_a_tool_loop_of_the_responses_api_is_one_turn(served: Gateway) -> None:
     before = len(served.turns())
     tool = {"type": "function", "name": "weather", "parameters": {"type": "object"}, "strict": False}
     messages: list[Any] = [user("Weather in Rome, please.")]

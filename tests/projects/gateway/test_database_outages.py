@@ -154,7 +154,7 @@ def test_what_a_full_spool_refuses_is_said_in_the_header_the_log_and_the_metrics
 
 
 @only_in_ci
-def test_on_postgresql_too(tmp_path: Path) -> None:
+def test_no_answer_waits_for_a_locked_postgresql_and_no_turn_is_lost(tmp_path: Path) -> None:
     server = needs_postgres()
     with DatabaseProxy(server) as proxy, gateway(tmp_path, postgres=server, through=proxy, **BUDGET) as served:
         ask(served, "Before.")

@@ -214,7 +214,7 @@ class TestDryRun(ExportCase):
             report = self.bring("open-webui", "--dry-run").json
         self.assertEqual((report["model_calls"], report["cost"], report["people"]), (0, "0", 2))
 
-    def test_json_lines_are_counted_too(self) -> None:
+    def test_a_dry_run_counts_json_lines(self) -> None:
         line = {"tenant": "new", "project": "p", "user": "ann", "question": "Q", "answer": "A"}
         lines = [{**line, "chat": chat, "created_at": NOON.isoformat(), "id": chat} for chat in ("c1", "c2")]
         ran = self.take(*lines, "{", options=["--dry-run", "--json"])

@@ -150,7 +150,7 @@ class OwnLinesTest(MemoryPageCase):
         self.decide(self.alice, "hide", self.crane)
         self.assertEqual(self.see(self.bob, "memory-own", self.crane.pk).status_code, 404)
 
-    def test_they_forget_it(self) -> None:
+    def test_members_forget_what_they_said(self) -> None:
         self.own(self.bob, do="forget", fact=number(self.crane.pk))
         self.assertEqual(places("zanzibar"), [])
         self.assertTrue(Fact.objects.filter(pk=self.ferry.pk).exists())

@@ -107,7 +107,7 @@ class NoticesTest(Cast):
             call.save()
             budget_cap.notify_near(self.apollo.bank, [call], NOON)
 
-    def test_choosing_nothing_stops_them_and_who_is_no_owner_any_more_is_told_nothing(self) -> None:
+    def test_notices_stop_when_none_is_chosen_or_the_person_is_no_owner_any_more(self) -> None:
         self.choose("line.held_back")
         self.choose()
         self.assertFalse(Webhook.objects.exists())

@@ -43,14 +43,14 @@ class DeletedAccountTest(Cast):
         self.assertTrue(self.chat.private)
         self.assertFalse(self.chat.outputs.exists())
 
-    def test_no_member_opens_it_either(self) -> None:
+    def test_no_member_opens_a_chat_of_a_deleted_account(self) -> None:
         self.delete()
         self.assertIsNone(Conversation.objects.get(chat=self.chat).owner)
         for user in (self.alice, self.vera, self.root):
             self.client.force_login(user)
             self.assertIn(self.client.get(self.chat_url(self.chat)).status_code, (403, 404))
 
-    def test_the_history_of_an_account_says_nothing_of_which_there_are(self) -> None:
+    def test_the_admin_history_does_not_reveal_which_accounts_exist(self) -> None:
         self.client.force_login(self.alice)
         for pk in (self.bob.pk, 10**6):
             self.assertEqual(self.client.get(reverse("admin:auth_user_history", args=[pk])).status_code, 403)

@@ -71,7 +71,7 @@ class LookupTest(AdminCase):
                     url = f"{self.list_url(model)}?{link.replace('&amp;', '&')}"
                     self.assertEqual(self.client.get(url).status_code, 200)
 
-    def test_what_is_withheld_is_not_found_by_its_words_and_takes_no_place_among_them(self) -> None:
+    def test_a_withheld_line_is_not_found_by_its_words_nor_placed_by_its_beginning(self) -> None:
         for question in ("Lisbon", "L", "bob", "launch 17"):
             self.assertEqual(self.rows(Fact, q=question), 0, question)
         self.assertEqual(self.rows(Fact), 1)
@@ -201,7 +201,7 @@ class LastOwnerTest(AdminCase):
         self.assertEqual(self.owners(), ["alice", "olga"])
         self.assertEqual(Membership.objects.filter(tenant=self.acme).count(), 4)
 
-    def test_a_superuser_may(self) -> None:
+    def test_a_superuser_may_remove_the_last_owner(self) -> None:
         self.client.force_login(self.root)
         self.remove(self.alice, self.olga)
         self.assertEqual(self.owners(), [])
@@ -210,7 +210,7 @@ class LastOwnerTest(AdminCase):
 class NumbersTest(AdminCase):
     """Row numbers of turns count those of all tenants; what leaves the site does not."""
 
-    def test_the_pages_and_the_answers_do_not_show_them(self) -> None:
+    def test_pages_and_the_api_show_no_row_numbers(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
         Output.objects.create(
             pk=987_654_321, sequence=0, chat=chat, author="bob", question="Hello", status="error", created_at=NOON
@@ -244,7 +244,7 @@ class NumbersTest(AdminCase):
         self.assertEqual(self.client.get(f"{self.list_url(Fact)}{fact.pk}/change/").status_code, 404)
         self.assertIn(f"{public_id(fact.pk)}/change/", self.client.get(self.list_url(Fact)).content.decode())
 
-    def test_neighbours_do_not_look_like_neighbours_and_all_come_back(self) -> None:
+    def test_public_ids_of_neighbouring_rows_do_not_look_alike_and_all_are_reversible(self) -> None:
         coded = [PublicId().to_url(pk) for pk in range(1, 300)]
         self.assertEqual([PublicId().to_python(item) for item in coded], list(range(1, 300)))
         self.assertEqual(len(set(coded)), 299)

@@ -165,7 +165,7 @@ class WalkTest(Everything):
                 self.assert_nothing(answer)
         self.assertEqual(Event.objects.count(), events)
 
-    def test_nor_does_a_list_when_it_is_searched_ordered_or_filtered(self) -> None:
+    def test_a_list_that_is_searched_ordered_or_filtered_shows_a_stranger_nothing(self) -> None:
         self.client.force_login(self.charlie)
         bank = f"?bank={public_id(self.apollo.bank_id)}"
         queries = ("?q=a", "?o=1", bank, "?_facets=True", "?tenant__id__exact=1")
@@ -173,7 +173,7 @@ class WalkTest(Everything):
             with self.subTest(model=model, query=query):
                 self.assert_nothing(self.client.get(self.list_url(model) + query))
 
-    def test_nor_does_an_action_touch_a_row_that_she_chooses_by_hand(self) -> None:
+    def test_an_action_touches_no_row_that_a_stranger_chooses_by_hand(self) -> None:
         events = Event.objects.count(), TenantEvent.objects.count()
         request = RequestFactory().get("/")
         request.user = self.charlie

@@ -35,7 +35,7 @@ class OddKeys(Cast):
             cls.chats.append(Chat.objects.get(bank=cls.apollo.bank, key=key))
             Conversation.objects.create(chat=cls.chats[-1], owner=cls.bob)
 
-    def test_the_project_page_links_to_each_and_each_opens(self) -> None:
+    def test_the_project_page_links_to_chats_with_odd_keys_and_they_open(self) -> None:
         self.client.force_login(self.bob)
         page = self.client.get(reverse("project", args=["acme", "apollo"]))
         for chat in self.chats:
@@ -46,7 +46,7 @@ class OddKeys(Cast):
     def of_each_kind(self) -> list[Chat]:
         return [chat for chat in self.chats if chat.key in OF_EACH_KIND]
 
-    def test_each_is_written_in_asked_again_and_made_private(self) -> None:
+    def test_a_chat_with_an_odd_key_is_written_in_asked_again_and_made_private(self) -> None:
         for chat in self.of_each_kind():
             with self.subTest(key=chat.key[:20]):
                 self.assertEqual(self.say(self.bob, chat, "More").status_code, 200)
@@ -61,7 +61,7 @@ class OddKeys(Cast):
                 self.assertTrue(chat.private)
                 self.assertEqual(chat.outputs.count(), 3)
 
-    def test_nobody_else_opens_any(self) -> None:
+    def test_no_stranger_opens_a_chat_with_an_odd_key(self) -> None:
         for user in (None, self.alice, self.charlie, self.root):
             self.client.logout()
             if user:
@@ -75,7 +75,7 @@ class OddKeys(Cast):
                         self.assertFalse(any(b"Hello" in answer.content for answer in answers))
         self.assertFalse(Chat.objects.filter(private=True).exists())
 
-    def test_the_admin_shows_them(self) -> None:
+    def test_the_admin_shows_chats_with_odd_keys(self) -> None:
         self.client.force_login(self.alice)
         self.assertEqual(self.client.get(reverse("admin:memorybank_chat_changelist")).status_code, 200)
         for chat in self.chats:
