@@ -160,7 +160,8 @@ class Packing:
             if self.assembly.room() >= 0:
                 break
         self.assembly.sections[WRITTEN] = []
-        self.assembly.fill(WRITTEN, chosen, self.assembly.room(), to)
+        # They fit by an exact count; the sum of their estimates may be a tenth more.
+        self.assembly.fill(WRITTEN, chosen, 2 * self.budget, to)
         if not step.notes and self.assembly.room() > OPENING_TOKENS:
             newest = [item for item in reversed(items) if not item.line.restates]
             self.assembly.fill(WRITTEN, newest, self.assembly.room() - OPENING_TOKENS, to)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -389,6 +390,22 @@ def test_of_a_long_chat_that_does_not_fit_each_part_is_told_by_its_first_lines()
     told = ids(pack(Pool([], "o200k_base", written=lines), 400))
     shown = [[rank for rank in range(10) if 100 * part + rank in told] for part in range(4)]
     assert all(ranks[:2] == [0, 1] and len(ranks) < 10 for ranks in shown)
+
+
+def digest_lines(texts: Iterable[str]) -> list[MemoryLine]:
+    """The lines of one digest, each telling notes of its own."""
+    at = {"chat": 9, "tier": 3, "said_at": START, "period_start": START.date(), "detail": False, "speaker": ""}
+    return [
+        fact(n, text=text, restates=frozenset({1000 + n}), **at)  # type: ignore[arg-type]
+        for n, text in enumerate(texts, 1)
+    ]
+
+
+def test_all_lines_of_digests_are_shown_if_they_fit_by_an_exact_count() -> None:
+    lines = digest_lines(f"{place}: {noun}." for place in PLACES for noun in NOUNS)
+    whole = pack(Pool([], "o200k_base", written=lines), 4_000)
+    assert len(ids(whole)) == len(lines)
+    assert ids(pack(Pool([], "o200k_base", written=lines), whole.tokens)) == ids(whole)
 
 
 def test_nobody_speaks_in_anothers_name() -> None:
