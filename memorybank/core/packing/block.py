@@ -148,7 +148,8 @@ class Packing:
         """Digests and notes as they were written; if they do not fit, the first lines of each, which matter most.
 
         They are shortened in steps, so that the block does not change after every chat. If not even one line of each
-        part of a chat fits, the newest notes are shown.
+        part of a chat fits, the newest notes are shown. What room is left goes to the next lines of the digests, at the
+        end of the block, where it changes nothing before it.
         """
         items = self.shortlist.ready(self.pool.written)
         writings = Counter(map(writing_of, items))
@@ -165,6 +166,10 @@ class Packing:
         if not step.notes and self.assembly.room() > OPENING_TOKENS:
             newest = [item for item in reversed(items) if not item.line.restates]
             self.assembly.fill(WRITTEN, newest, self.assembly.room() - OPENING_TOKENS, to)
+        shown = set(map(id, chosen))
+        rest = [item for item in items if item.line.restates and id(item) not in shown]
+        room = self.assembly.room() - 2 * OPENING_TOKENS
+        self.assembly.fill(FURTHER, rest, room, InOrder(self.selection, FURTHER))
 
     def fill_stable(self) -> None:
         """The best facts of the history up to the checkpoint; all of them while they fit."""
