@@ -55,7 +55,7 @@ class Conf:
     lines_per_leaf: int = 240
     #: Time limit of a merge; when it is exceeded, the chunks' facts are kept unchanged.
     merge_seconds: int = 120
-    #: Words of notes requested per transcript token, and the maximum words per call.
+    #: Words of notes requested per transcript token, and the maximum words per call of up to ``chunk_tokens``.
     words_per_token: float = 0.25
     words_per_call: int = 600
     #: A live leaf is rebuilt from its turns after this many extensions, to limit drift.

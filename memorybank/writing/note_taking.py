@@ -257,9 +257,12 @@ def _chunked_pass(session: ModelSession, bank: Bank, turns: Sequence[Turn], plan
 def _prompt_spec(bank: Bank, shown: Sequence[SourceItem], *, known: bool = False, before: bool = False) -> PromptSpec:
     """The prompt for these items, with a word limit that grows with their tokens, within bounds."""
     settings = conf.current()
-    words = MIN_NOTE_WORDS + int(sum(item.tokens for item in shown) * settings.words_per_token)
+    size = sum(item.tokens for item in shown)
+    # Talk of two chunks that one call reads may be noted in as many words as if it were read in two.
+    most = int(settings.words_per_call * max(1, size / settings.chunk_tokens))
+    words = min(MIN_NOTE_WORDS + int(size * settings.words_per_token), most)
     context = {"focus": bank.focus, "known": known, "before": before}
-    return PromptSpec("summarise", min(words, settings.words_per_call), context=context)
+    return PromptSpec("summarise", words, context=context)
 
 
 def _to_draft(line: ParsedLine, bank: Bank, turns: Sequence[Turn], known: dict[str, Fact]) -> DraftFact:

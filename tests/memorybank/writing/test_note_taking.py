@@ -124,6 +124,18 @@ def test_longer_talk_may_be_noted_in_more_words(model: ScriptedLLM) -> None:
     assert 30 < asked[0] < asked[1] / 3
 
 
+def test_long_talk_in_one_call_may_be_noted_in_as_many_words_as_in_chunks(model: ScriptedLLM, tuned: Any) -> None:
+    asked = []
+    for from_tokens in (2_000, 1_000):
+        tuned(CHUNK_FROM_TOKENS=from_tokens, CHUNK_TOKENS=500, WORDS_PER_CALL=50)
+        model.history.clear()
+        take(model, turns(range(45)))
+        asked.append([int(w) for m in model.history for w in re.findall(r"at most (\d+) words", prompt_of(m))])
+    [[once], parts] = asked
+    assert len(parts) > 2
+    assert 0.8 < once / sum(parts) < 1.2
+
+
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
     notes = note_taking.take_notes(None, Bank(), turns([1, 2]), [])
     assert notes.method == EXTRACTIVE
