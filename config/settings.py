@@ -213,7 +213,7 @@ def _llm(prefix: str, fallback: str = "") -> dict[str, Any] | None:
         "MODEL": read("MODEL", "gpt-4o-mini"),
         "TIMEOUT": _number(f"{prefix}TIMEOUT", _number(f"{fallback or prefix}TIMEOUT", 60.0)),
         "MAX_RETRIES": _number(f"{prefix}MAX_RETRIES", _number(f"{fallback or prefix}MAX_RETRIES", 1)),
-        "JSON_SCHEMA": env.bool(f"{prefix}JSON_SCHEMA", env.bool(f"{fallback or prefix}JSON_SCHEMA", False)),
+        "JSON_SCHEMA": env.bool(f"{prefix}JSON_SCHEMA", env.bool(f"{fallback or prefix}JSON_SCHEMA", None)),
     }
 
 

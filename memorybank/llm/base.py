@@ -33,8 +33,9 @@ class LLM(ABC):
     model: str
     #: Seconds, including retries, after which no answer is expected any more.
     patience: float = 120.0
-    #: Whether to request lines of memory as JSON, with a ``schema`` that the endpoint enforces.
-    json_schema: bool = False
+    #: Whether to request lines of memory as JSON, with a ``schema`` that the endpoint enforces; None: try it when no
+    #: line of an answer is usable.
+    json_schema: bool | None = False
 
     @abstractmethod
     def complete(

@@ -38,7 +38,7 @@ class OpenAICompatibleLLM(LLM):
     ``timeout`` (seconds) applies to connecting and to each wait for data, not to the whole answer. Only the SDK
     retries: ``max_retries`` times, with back-off, obeying Retry-After up to two minutes. The SDK is imported at the
     first call (half a second). ``json_schema`` says that the endpoint supports ``response_format`` of type
-    ``json_schema``, as OpenAI, vLLM, llama.cpp and Ollama do.
+    ``json_schema``, as OpenAI, vLLM, llama.cpp and Ollama do; None: unknown.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class OpenAICompatibleLLM(LLM):
         api_key: str = "",
         timeout: float = 60.0,
         max_retries: int = 2,
-        json_schema: bool = False,
+        json_schema: bool | None = False,
     ) -> None:
         self.model = model
         self.base_url = base_url or OPENAI_URL

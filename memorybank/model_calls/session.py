@@ -104,18 +104,14 @@ class ModelSession:
         :class:`LLMRejected` for an answer without any valid line. Thread-safe; writes no row.
         """
 
-        def proved(text: str) -> list[AcceptedLines]:
-            return [_accepted(rows_of_json(text) if schema else text, [*before, *shown])]
-
-        data = {"before": before, "data": shown}
-        schema = lines_schema([item.label for item in (*before, *shown)]) if self.model.json_schema else None
-        [answer] = self.read(purpose, prompt, data, proved, schema)
+        cited, data = [*before, *shown], {"before": before, "data": shown}
+        answer, in_json = self._first_answer(purpose, prompt, data, cited)
         lines, dropped = answer.lines, _wrong_lines(answer)
         if dropped:
             again = replace(prompt, context={**prompt.context, "again": True})
             reasons = [f"{row} ({why})" for row, why in dropped]
             try:
-                [second] = self.read(purpose, again, {**data, "dropped": reasons}, proved, schema)
+                second = self._answer(purpose, again, {**data, "dropped": reasons}, cited, in_json)
                 known = {comparison_key(line.text) for line in lines}
                 lines += tuple(line for line in second.lines if comparison_key(line.text) not in known)
                 dropped = _wrong_lines(second)
@@ -125,6 +121,43 @@ class ModelSession:
         self.left_out |= answer.left_out
         new = {item.label for item in shown}
         return _within([line for line in lines if not new.isdisjoint(line.labels)], prompt.words)
+
+    def _first_answer(
+        self, purpose: Purpose, prompt: PromptSpec, data: Mapping[str, Sequence[Any]], cited: Sequence[SourceItem]
+    ) -> tuple[AcceptedLines, bool]:
+        """The answer, and whether it was asked for as JSON.
+
+        If nobody said whether the endpoint keeps to a schema, one is tried when no line is usable, and the model's
+        later answers are asked for in the form that served.
+        """
+        model = self.model
+        try:
+            return self._answer(purpose, prompt, data, cited, bool(model.json_schema)), bool(model.json_schema)
+        except UnusableAnswer as useless:
+            if model.json_schema is not None:
+                raise
+            try:
+                answer = self._answer(purpose, prompt, data, cited, True)
+            except LLMRejected:  # the endpoint has no schemas, or ignores them
+                model.json_schema = False
+                raise useless from None
+            model.json_schema = True
+            return answer, True
+
+    def _answer(
+        self,
+        purpose: Purpose,
+        prompt: PromptSpec,
+        data: Mapping[str, Sequence[Any]],
+        cited: Sequence[SourceItem],
+        in_json: bool,
+    ) -> AcceptedLines:
+        def proved(text: str) -> list[AcceptedLines]:
+            return [_accepted(rows_of_json(text) if in_json else text, cited)]
+
+        schema = lines_schema([item.label for item in cited]) if in_json else None
+        [answer] = self.read(purpose, prompt, data, proved, schema)
+        return answer
 
     def read(
         self,

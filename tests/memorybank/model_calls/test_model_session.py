@@ -79,6 +79,47 @@ def test_an_endpoint_that_keeps_to_a_schema_is_asked_for_json_and_can_cite_only_
     assert "as JSON" in asked["messages"][1]["content"] and "- KIND" not in asked["messages"][1]["content"]
 
 
+def client(server: OpenAIServer) -> OpenAICompatibleLLM:
+    """Of an endpoint of which nobody said whether it keeps to a schema."""
+    return OpenAICompatibleLLM(
+        model="small", base_url=server.base_url, timeout=PROCESS_TIMEOUT_SECONDS, json_schema=None
+    )
+
+
+def asked_for_json(server: OpenAIServer) -> list[bool]:
+    return [
+        "response_format" in request and "as JSON" in request["messages"][1]["content"] for request in server.requests
+    ]
+
+
+def test_a_schema_is_tried_when_no_line_is_usable_and_kept_to_if_that_helps() -> None:
+    with OpenAIServer() as server, closing(client(server)) as small, llm.using("summary", small):
+        server.answer = lambda messages: IN_JSON if "as JSON" in messages[1]["content"] else "The crane is orange."
+        bank = make_bank()
+        assert ask(bank) == ask(bank) == ["The crane is orange", "It is tall"]
+        assert asked_for_json(server) == [False, True, True]
+    assert sorted(LLMCall.objects.values_list("outcome", flat=True)) == ["ok", "ok", "unusable"]
+
+
+def test_an_endpoint_that_ignores_a_schema_is_asked_for_lines_from_then_on() -> None:
+    with OpenAIServer() as server, closing(client(server)) as small, llm.using("summary", small):
+        server.answer = lambda messages: "The crane is orange."
+        bank = make_bank()
+        for _ in range(2):
+            with pytest.raises(LLMRejected, match="No usable line"):
+                ask(bank)
+        assert asked_for_json(server) == [False, True, False]
+        server.answer = lambda messages: "- fact: The crane is orange [1]"
+        assert ask(bank) == ["The crane is orange"]
+
+
+def test_a_model_that_writes_usable_lines_is_never_asked_for_json() -> None:
+    with OpenAIServer() as server, closing(client(server)) as large, llm.using("summary", large):
+        server.answer = lambda messages: "- fact: The crane is orange [1]"
+        assert ask(make_bank()) == ["The crane is orange"]
+        assert asked_for_json(server) == [False] and large.json_schema is None
+
+
 @pytest.mark.parametrize(
     ("answer", "rows"),
     [
