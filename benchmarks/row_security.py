@@ -26,6 +26,8 @@ from memorybank.indexing import block_writer
 from memorybank.models import Bank, Chat, Output
 from memorybank.postgresql import row_security
 from memorybank.reading import rendering
+from projects.models import Project, Tenant
+from projects.tenancy import audit
 
 from . import recall, scratch, seeding
 from .measuring import Measurement, seconds, show
@@ -72,6 +74,8 @@ def _paths(bank: Bank) -> dict[str, Callable[[], object]]:
             services.record(bank, chat_key=f"s{number}", author="priya", question=question, answer="Noted.")
         services.summarise_now(bank, chat_key=f"s{number}", now=seeding.NOW + timedelta(days=900))
 
+    project = Project.objects.create(tenant=Tenant.objects.create(slug="t", name="T"), slug="p", name="P", bank=bank)
+    tenant = project.tenant
     return {
         "memory for a prompt": partial(services.prompt_memory, bank, chat_key="new"),
         "… with recalled notes": partial(services.prompt_memory, bank, chat_key="new", question=QUESTION),
@@ -80,6 +84,8 @@ def _paths(bank: Bank) -> dict[str, Callable[[], object]]:
         "listing 50 turns": lambda: list(services.outputs_of(bank).order_by("-pk")[:50]),
         "recording a turn": record,
         "a chat of 5 turns into memory": summarise,
+        "an event of a tenant's audit log": lambda: audit.log(tenant, "ann", audit.TenantAction.CHANGE, seeding.NOW),
+        "listing a tenant's events and invitations": lambda: [*tenant.events.all()[:50], *tenant.invitations.all()],
     }
 
 
@@ -113,12 +119,11 @@ def _bound(bank: Bank) -> Iterator[None]:
         cursor.execute(f"SET ROLE {ROLE}")
         connection.execute_wrappers.append(bank_scope.send_with)
         try:
-            with (
-                patch.dict(connection.settings_dict, DISABLE_SERVER_SIDE_CURSORS=True),
-                bank_scope.banks_entered(bank.pk),
-            ):
+            bank_scope.enter(bank.pk, owners=[bank.project.tenant_id])
+            with patch.dict(connection.settings_dict, DISABLE_SERVER_SIDE_CURSORS=True):
                 yield
         finally:
+            bank_scope.leave()
             connection.execute_wrappers.remove(bank_scope.send_with)
             cursor.execute("RESET ROLE")
 
