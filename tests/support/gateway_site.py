@@ -30,7 +30,7 @@ from projects.tenancy import api_keys as keys
 from projects.models import Project, Tenant
 for path in {PROJECTS}:
     tenant, slug = path.split("/")
-    tenant, _ = Tenant.objects.get_or_create(slug=tenant, name=tenant)
+    tenant, _ = Tenant.objects.get_or_create(slug=tenant, defaults={{"name": tenant}})
     project = Project.objects.open(tenant, slug, slug)
     services.enable(project.bank, actor="setup", disclosure_accepted=True)
     print(path, keys.issue(project, "desk", ["read", "write"], actor="setup", now=timezone.now())[1])

@@ -54,11 +54,11 @@ class Site:
     database_url: str = ""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def manage(self, *args: object, stdin: str | None = None, **env: str) -> Ran:
+    def manage(self, *args: object, stdin: str | None = None, cwd: Path = ROOT, **env: str) -> Ran:
         """Run a command in a new process and wait for it."""
         done = subprocess.run(
             [sys.executable, "manage.py", *map(str, args)],
-            cwd=ROOT,
+            cwd=cwd,
             env=self._environment(env),
             input=stdin,
             stdin=None if stdin is not None else subprocess.DEVNULL,

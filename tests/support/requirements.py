@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
@@ -100,6 +101,18 @@ def needs_nginx() -> str:
 def needs_pgbouncer() -> str:
     """The path of PgBouncer."""
     return _program("pgbouncer")
+
+
+def needs_history(commit: str) -> None:
+    """Require git with this commit of ours. Skips in CI, too, where the files came without their history."""
+    program, root = shutil.which("git"), Path(__file__).parents[2]
+    if not program or not (root / ".git").exists():
+        pytest.skip("!! NO HISTORY: the code of the last release is taken from git; its tests did NOT run.")
+    known = subprocess.run(
+        [program, "cat-file", "-e", f"{commit}^{{commit}}"], cwd=root, capture_output=True, check=False
+    )
+    if known.returncode:
+        _give_up(f"!! NO COMMIT {commit[:12]}: fetch the whole history (git fetch --unshallow); its tests did NOT run.")
 
 
 def needs_clients() -> Path:

@@ -29,7 +29,7 @@ from tests.support.fault_programs import MEMBER, FaultProgram
 from tests.support.gateway_site import PROJECTS, Gateway, gateway
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.own_postgres import Server, has_namespaces, own_postgres
-from tests.support.own_site import kill, wait_until
+from tests.support.own_site import Site, kill, wait_until
 from tests.support.requirements import needs_namespaces, needs_postgres_programs, needs_redis, only_in_ci
 from tests.support.upstream_events import ModelAnswer as Answer
 
@@ -215,12 +215,12 @@ def end_abandoned_transactions(database_url: str) -> None:
         connection.execute(sql.SQL("ALTER DATABASE {} SET idle_in_transaction_session_timeout = '2s'").format(name))
 
 
-def settled(found: Gateway) -> bool:
-    [[waiting]] = found.site.ask(
+def settled(made: Site) -> bool:
+    [[waiting]] = made.ask(
         "SELECT count(*) FROM memorybank_chat c WHERE leased_until > now() OR (pending_outputs > 0 AND"
         " (NOT private OR EXISTS (SELECT 1 FROM memorybank_chatreader r WHERE r.chat_id = c.id)))"
     )
-    [[due]] = found.site.ask("SELECT count(*) FROM memorybank_bank WHERE consolidate_at <= now()")
+    [[due]] = made.ask("SELECT count(*) FROM memorybank_bank WHERE consolidate_at <= now()")
     return not waiting and not due
 
 
@@ -251,7 +251,7 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
             faults.end()
             for project in PROJECTS[::2]:
                 served_site.site.call("run_memory", project, "--retry-parked")
-            wait_until(lambda: settled(served_site), "settled", served_site.site)
+            wait_until(lambda: settled(served_site.site), "settled", served_site.site)
             checked = served_site.site.call("check_memory")
             wrong = history.judge(served_site.site.ask)
             seconds = round(time.monotonic() - started)
