@@ -34,9 +34,8 @@ from mcp_types import Tool as OfferedTool
 from pydantic import ValidationError
 
 from memorybank.exceptions import InvalidInput
-from memorybank.services import prompt_text
+from memorybank.services import Asker, prompt_text
 from projects.models import APIKey
-from projects.tenancy import people
 
 from .tools import TOOLS, Arguments, Caller, Tool, project_memory
 
@@ -46,16 +45,16 @@ Context = ServerRequestContext[Any, Any]
 
 
 async def handle_post(
-    headers: Iterable[tuple[str, str]], body: bytes, key: APIKey
+    headers: Iterable[tuple[str, str]], body: bytes, key: APIKey, asker: Asker
 ) -> tuple[int, dict[str, str], bytes]:
-    """Handle one POST request; return the status, headers and body of the response."""
+    """Handle one POST request of a key, for the member it names; return the response's status, headers and body."""
     scope = {
         "type": "http",
         "method": "POST",
         "path": "/mcp",
         "query_string": b"",
         "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers],
-        "key": key,
+        "caller": Caller(key, asker),
     }
     incoming: list[dict[str, Any]] = [{"type": "http.request", "body": body}]
     sent: list[Any] = []
@@ -150,8 +149,8 @@ async def _read_resource(context: Context, params: ReadResourceRequestParams) ->
 
 def _caller(context: Context) -> Caller:
     assert context.request is not None
-    key: APIKey = context.request.scope["key"]
-    return Caller(key, people.enter_as_named_in(key, context.request.headers))
+    caller: Caller = context.request.scope["caller"]
+    return caller
 
 
 def _error_result(why: str) -> CallToolResult:

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from projects.tenancy import authentication, permissions
+from projects.tenancy import authentication, people, permissions
 
 #: JSON-RPC code for requests that the server refuses before parsing.
 SERVER_ERROR_CODE = -32000
@@ -33,7 +33,8 @@ def mcp(request: HttpRequest) -> HttpResponse:
         return _refusal("The body is too large.", 413)
     from .server import handle_post  # the SDK takes more than a second
 
-    status, headers, answer = async_to_sync(handle_post)(request.headers.items(), body, key)
+    asker = people.enter_as_named_in(key, request.headers)
+    status, headers, answer = async_to_sync(handle_post)(request.headers.items(), body, key, asker)
     return HttpResponse(answer, status=status, headers=headers)
 
 

@@ -10,6 +10,7 @@ from memorybank import services
 from memorybank.models import Output
 from projects.mcp.tools import MAX_QUESTION_CHARACTERS, MAX_REMEMBERED_CHARACTERS, MAX_TOOL_HITS, MEMORY_OFF_TEXT
 from projects.models import Project
+from projects.models.key import PERSON_HEADER
 from projects.tenancy import api_keys
 from tests.support.cast import NOON, Cast, without_models
 
@@ -19,6 +20,9 @@ READ, WRITE = ("read",), ("read", "write")
 
 @without_models
 class MCPCase(Cast):
+    #: The user name that requests send in a header.
+    person_named = ""
+
     @classmethod
     def setUpTestData(cls) -> None:
         super().setUpTestData()
@@ -33,6 +37,7 @@ class MCPCase(Cast):
         fields = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params or {}}
         headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": VERSION}
         headers |= {"Authorization": f"Bearer {key}"} if key else {}
+        headers |= {PERSON_HEADER: self.person_named} if self.person_named else {}
         return self.client.post(reverse("mcp"), json.dumps(fields), "application/json", headers=headers, **more)
 
     def ask(self, key: str, method: str, params: dict[str, Any] | None = None) -> Any:
@@ -217,6 +222,17 @@ class IsolationTest(MCPCase):
         services.set_audience(self.apollo.bank, chat_key=chat.key, readers=(), actor="bob")
         answers = [self.call(self.key(), "recall", question="launch"), self.call(self.key(), "project_memory")]
         self.assertNotIn("Grimsvale", json.dumps(answers))
+
+
+    def test_what_a_key_remembers_privately_for_a_member_is_told_to_that_member_only(self) -> None:
+        key = self.key(scopes=(*WRITE, "people"))
+        self.person_named = "bob"
+        self.call(key, "remember", text="The surgery of Bob is on 9 May 2026 in Zorbling.", private=True)
+        services.run(bank=self.apollo.bank)
+        self.assertIn("Zorbling", json.dumps(self.call(key, "recall", question="When is the surgery of Bob?")))
+        for name in ("alice", "nobody", ""):
+            self.person_named = name
+            self.assertNotIn("Zorbling", json.dumps(self.call(key, "recall", question="When is the surgery of Bob?")))
 
 
 class OriginTest(MCPCase):
