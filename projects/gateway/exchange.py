@@ -64,15 +64,15 @@ class Exchange:
         """Record that the upstream gave no answer, or broke it off."""
         await self.finish(Output.Status.ERROR, CallOutcome.UNAVAILABLE, error)
 
-    async def read_body(self, status: int, content: bytes) -> None:
-        """Read and record an answer that is not streamed."""
-        if status < 400:
+    async def read_body(self, status: int, content: bytes, *, failed: bool) -> None:
+        """Read and record an answer that is not streamed, or an error."""
+        if not failed:
             self._read(_parse_json(content), whole=True)
             await self.finish()
             return
         self._reader.note_error(_parse_json(content))
-        failed = OUTCOME_BY_STATUS.get(status, CallOutcome.UNAVAILABLE if status >= 500 else CallOutcome.REJECTED)
-        await self.finish(Output.Status.ERROR, failed, self._reader.error)
+        outcome = OUTCOME_BY_STATUS.get(status, CallOutcome.UNAVAILABLE if status >= 500 else CallOutcome.REJECTED)
+        await self.finish(Output.Status.ERROR, outcome, self._reader.error)
 
     async def stream(self, response: httpx2.Response) -> AsyncIterator[bytes]:
         """Forward events as they arrive.

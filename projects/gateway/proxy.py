@@ -17,8 +17,7 @@ from .exchange import Exchange
 from .refusals import Refusal
 from .requests import MAX_BODY_BYTES, TOO_LONG_MESSAGE, GatewayRequest, accept_request
 from .routes import Route
-from .upstream import client
-from .upstream.errors import clean_body
+from .upstream import client, errors
 
 if TYPE_CHECKING:
     import httpx2
@@ -67,10 +66,8 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
                 await response.aclose()
                 raise
             return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, memory_headers)
-        content = await response.aread()
-        if response.is_error:
-            content = await readers.run(clean_body, request.route.protocol, request.sent, response.status_code, content)
-        await exchange.read_body(response.status_code, content)
+        status, content, failed = await _read(request, response)
+        await exchange.read_body(status, content, failed=failed)
     except asyncio.CancelledError:
         await exchange.cancel()
         raise
@@ -81,7 +78,19 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
         raise Refusal(504 if timed_out else 502, message) from None
     if response.is_success and request.path == "models":
         content = _filter_models(request, content)
-    return _with_headers(HttpResponse(content), response, await exchange.memory_headers())
+    answer = _with_headers(HttpResponse(content), response, await exchange.memory_headers())
+    answer.status_code = status
+    return answer
+
+
+async def _read(request: GatewayRequest, response: httpx2.Response) -> tuple[int, bytes, bool]:
+    """The status and body of an answer that is not streamed, and whether it is an error; errors are cleaned."""
+    status, content, protocol = response.status_code, await response.aread(), request.route.protocol
+    if response.is_error:
+        return status, await readers.run(errors.clean_body, protocol, request.sent, status, content), True
+    if request.route.purpose and not errors.is_answer(content):
+        return *await readers.run(errors.clean_failure, protocol, request.sent, content), True
+    return status, content, False
 
 
 def _with_headers(

@@ -37,4 +37,5 @@ def _reset(upstream: LocalUpstream) -> None:
     upstream.answer, upstream.status, upstream.usage = obedient, 200, True
     upstream.delay, upstream.pace, upstream.break_after = 0.0, 0.0, 0
     upstream.headers, upstream.error = {"x-request-id": "req_upstream"}, "The upstream refuses."
+    upstream.in_place = b""
     upstream.seen.clear()

@@ -78,6 +78,7 @@ class LocalUpstream:
     usage: bool = True
     headers: dict[str, str] = field(default_factory=dict)  # sent with every answer
     error: str = "The upstream refuses."
+    in_place: bytes = b""  # sent in place of every answer, with status 200
     seen: deque[Seen] = field(default_factory=lambda: deque(maxlen=1000))
     stored: StoredResponses = field(default_factory=StoredResponses)
     gone: int = 0  # number of clients that disconnected before their answer was complete
@@ -146,6 +147,8 @@ class LocalUpstream:
         path = seen.path.partition("?")[0]
         if self.status != 200:
             self._write(writer, self.status, {"error": {"type": "test_error", "message": self.error, "code": "x1"}})
+        elif self.in_place:
+            self._write(writer, 200, self.in_place)
         elif known := self.stored.answer(seen.method, path, seen.raw):
             self._write(writer, *known)
         elif path in STREAMS and seen.body.get("stream"):
@@ -188,8 +191,8 @@ class LocalUpstream:
                 await asyncio.sleep(self.pace)
         writer.write(b"0\r\n\r\n")
 
-    def _write(self, writer: asyncio.StreamWriter, status: int, data: Body) -> None:
-        content = json.dumps(data).encode()
+    def _write(self, writer: asyncio.StreamWriter, status: int, data: Body | bytes) -> None:
+        content = data if isinstance(data, bytes) else json.dumps(data).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(content)), **self.headers}
         writer.write(_head(status, headers) + content)
 

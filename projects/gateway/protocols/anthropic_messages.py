@@ -56,10 +56,10 @@ class AnthropicMessagesReader(AnswerReader):
         self._usage(data.get("usage") or {})
 
     def _usage(self, usage: JSONObject) -> None:
-        counts = [token_count(usage.get(f"{name}input_tokens")) for name in ("", "cache_read_", "cache_creation_")]
+        counts = [token_count(usage, f"{name}input_tokens") for name in ("", "cache_read_", "cache_creation_")]
         if any(count is not None for count in counts):
             self.prompt_tokens = sum(count or 0 for count in counts) or self.prompt_tokens
-        self.completion_tokens = token_count(usage.get("output_tokens")) or self.completion_tokens
+        self.completion_tokens = token_count(usage, "output_tokens") or self.completion_tokens
 
     def _delta(self, position: int, delta: JSONObject) -> None:
         block = self._blocks.setdefault(position, {"type": "text", "text": "", "encoded": ""})

@@ -57,9 +57,9 @@ class ChatCompletionsReader(AnswerReader):
 
     def _head(self, data: JSONObject) -> None:
         self.note_model(data)
-        usage = data.get("usage") or {}
-        self.prompt_tokens = token_count(usage.get("prompt_tokens")) or self.prompt_tokens
-        self.completion_tokens = token_count(usage.get("completion_tokens")) or self.completion_tokens
+        usage = data.get("usage")
+        self.prompt_tokens = token_count(usage, "prompt_tokens") or self.prompt_tokens
+        self.completion_tokens = token_count(usage, "completion_tokens") or self.completion_tokens
 
     def _choice(self, choice: JSONObject) -> _Choice:
         return self._choices.setdefault(choice.get("index") or 0, _Choice())

@@ -11,6 +11,8 @@ from projects.gateway.messages import GatewayMessage, append_text
 JSONObject = dict[str, Any]
 #: A longer value is a program's id and not the name of a person.
 MAX_PERSON_CHARACTERS = 128
+#: A larger token count of an upstream is no count.
+MAX_TOKEN_COUNT = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +243,10 @@ def named_files(value: Any) -> Iterator[str]:
             yield from named_files(part)
 
 
-def token_count(value: Any) -> int | None:
-    """A valid token count, otherwise None."""
-    return value if isinstance(value, int) and value >= 0 else None
+def token_count(usage: Any, name: str) -> int | None:
+    """The token count of this name in an answer's usage; None if it is missing or no count."""
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if type(value) is int and 0 <= value <= MAX_TOKEN_COUNT else None
 
 
 _FILE_FIELDS = ("file_id", "file_ids", "vector_store_ids")

@@ -58,9 +58,9 @@ class ResponsesReader(AnswerReader):
         self.ids = list(dict.fromkeys([*self.ids, *(item["id"] for item in items if isinstance(item.get("id"), str))]))
         if data.get("error"):
             self.note_error(data)
-        usage = data.get("usage") or {}
-        self.prompt_tokens = token_count(usage.get("input_tokens")) or self.prompt_tokens
-        self.completion_tokens = token_count(usage.get("output_tokens")) or self.completion_tokens
+        usage = data.get("usage")
+        self.prompt_tokens = token_count(usage, "input_tokens") or self.prompt_tokens
+        self.completion_tokens = token_count(usage, "output_tokens") or self.completion_tokens
         if whole and isinstance(data.get("output"), list):
             self.state = str(data.get("status") or "")
         if whole and data.get("output"):

@@ -10,6 +10,9 @@ from memorybank import services
 from ..events import EventSplitter, replace_data
 from ..protocols import Protocol
 
+BAD_GATEWAY = 502
+#: The fields with the parts of an answer, one for each protocol, and of embeddings.
+_ANSWERS = ("choices", "output", "content", "data")
 DEFAULT_MESSAGE = "The upstream returned an error."
 #: Error fields that programs evaluate; they are kept if their values are plain names.
 _CODE_FIELDS = ("type", "code", "param")
@@ -20,13 +23,28 @@ _NAMES = frozenset({"model", "role", "type", "object"})
 
 def clean_body(protocol: Protocol, sent: Any, status: int, content: bytes) -> bytes:
     """An error's body in the protocol's format. ``sent`` holds the texts that no error may repeat."""
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        data = None
+    data = _parse(content)
     body = protocol.problem(status, DEFAULT_MESSAGE)
     error = (_error_of(data) or data) if isinstance(data, dict) else {}
     return json.dumps({**body, "error": {**body["error"], **_clean(sent, error)}}, ensure_ascii=False).encode()
+
+
+def is_answer(content: bytes) -> bool:
+    """Whether a body of status 200 is an answer.
+
+    Some upstreams report errors with status 200, as a field or in a choice; a proxy in front of one may send a page.
+    """
+    data = _parse(content)
+    parts = [data.get(name) for name in _ANSWERS] if isinstance(data, dict) and not holds_error(data) else []
+    return any(isinstance(part, list) for part in parts)
+
+
+def clean_failure(protocol: Protocol, sent: Any, content: bytes) -> tuple[int, bytes]:
+    """The status and clean body for a body of status 200 that is no answer."""
+    data = _parse(content)
+    if isinstance(data, dict) and data.get("status") == "failed":  # a response's own form, which clients expect
+        return 200, json.dumps(_failed_response(data, _clean(sent, _error_of(data) or {}))).encode()
+    return BAD_GATEWAY, clean_body(protocol, sent, BAD_GATEWAY, content)
 
 
 def holds_error(event: dict[str, Any]) -> bool:
@@ -39,9 +57,7 @@ def clean_event(sent: Any, event: dict[str, Any]) -> dict[str, Any]:
     kind = {"type": event["type"]} if isinstance(event.get("type"), str) else {}
     error = _clean(sent, _error_of(event) or event)
     if kind.get("type") == "response.failed":
-        response = event["response"]
-        kept = {name: response[name] for name in ("id", "object", "created_at", "model", "usage") if name in response}
-        return {**kind, "response": {**kept, "status": "failed", "output": [], "error": error}, **_number(event)}
+        return {**kind, "response": _failed_response(event["response"], error), **_number(event)}
     return {**kind, **_number(event), **({"error": error} if "error" in event else error | kind)}
 
 
@@ -51,6 +67,11 @@ def clean_events(sent: Any, raw: bytes) -> tuple[bytes, list[dict[str, Any]]]:
     return EventSplitter().feed(cleaned)
 
 
+def _failed_response(response: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: response[name] for name in ("id", "object", "created_at", "model", "usage") if name in response}
+    return {**kept, "status": "failed", "output": [], "error": error}
+
+
 def _number(event: dict[str, Any]) -> dict[str, int]:
     number = event.get("sequence_number")
     return {"sequence_number": number} if isinstance(number, int) else {}
@@ -58,10 +79,24 @@ def _number(event: dict[str, Any]) -> dict[str, int]:
 
 def _error_of(data: dict[str, Any]) -> dict[str, Any] | None:
     response = data.get("response")
-    error = data.get("error") or (response.get("error") if isinstance(response, dict) else None)
+    error = data.get("error") or (response.get("error") if isinstance(response, dict) else None) or _error_in(data)
     if isinstance(error, str):
         return {"message": error}
     return error if isinstance(error, dict) else None
+
+
+def _error_in(data: dict[str, Any]) -> Any:
+    """The error of a choice."""
+    choices = data.get("choices")
+    errors = (choice.get("error") for choice in choices if isinstance(choice, dict)) if isinstance(choices, list) else ()
+    return next(filter(None, errors), None)
+
+
+def _parse(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _clean(sent: Any, error: dict[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,36 @@ def test_an_error_within_a_stream_is_as_clean(served: Gateway, path: str) -> Non
         assert secret not in stored(served), secret
 
 
+FAILURES: dict[str, Any] = {
+    "a field": {"error": {"type": "test_error", "message": ECHO, "code": 1}},
+    "a choice": {"choices": [{"index": 0, "message": {}, "finish_reason": "error", "error": {"message": ECHO}}]},
+    "a response": {"id": "resp_1", "object": "response", "status": "failed", "output": [], "error": {"message": ECHO}},
+    "another shape": [ECHO],
+}
+
+
+@pytest.mark.parametrize("path", list(DOORS)[:3])
+@pytest.mark.parametrize("form", [*FAILURES, "a page"])
+def test_an_error_with_status_200_is_no_answer_and_repeats_nothing(served: Gateway, path: str, form: str) -> None:
+    page = f"<html>{ECHO}</html>".encode()
+    served.upstream.in_place = json.dumps(FAILURES[form]).encode() if form in FAILURES else page
+    code, _, raw = served.post(path, DOORS[path])
+    assert code == (200 if form == "a response" else 502)
+    assert (json.loads(raw)["error"], served.turns()[-1]["status"]) != ({}, "ok")
+    assert served.calls()[-1]["outcome"] != "ok"
+    for secret in SECRETS:
+        assert secret not in raw.decode(), secret
+        assert secret not in stored(served), secret
+
+
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 5, "completion_tokens": 10**30}, [1], {"prompt_tokens": True}])
+def test_an_answer_with_an_odd_usage_is_recorded(served: Gateway, usage: Any) -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": "On Friday."}, "finish_reason": "stop"}
+    served.upstream.in_place = json.dumps({"model": "small", "choices": [choice], "usage": usage}).encode()
+    served.post("/v1/chat/completions", DOORS["/v1/chat/completions"])
+    assert (served.turns()[-1]["answer"], served.calls()[-1]["outcome"]) == ("On Friday.", "ok")
+
+
 def test_a_redirect_of_an_upstream_is_an_error(served: Gateway) -> None:
     served.upstream.status, served.upstream.headers = 302, {"Location": "https://evil.example"}
     assert served.post("/v1/chat/completions", DOORS["/v1/chat/completions"])[0] == 502
