@@ -32,7 +32,8 @@ class NewOutput:
     ``said_by`` and ``answered_by`` are for transcripts of conversations between people: the speaker whom the author
     quotes, and the speaker who answered instead of the model. The caller is responsible for them; they are never parsed
     from text. ``replaces`` are ids of outputs of the chat that are set aside once this one is answered. ``metadata``
-    are the application's labels. ``private`` (None: the bank's default), ``readers`` and ``begun_by``, the program,
+    are the application's labels. ``key_is_fingerprint``: the key only tells which words these are, so after an erasure
+    somebody may say them again. ``private`` (None: the bank's default), ``readers`` and ``begun_by``, the program,
     apply only if this output begins a chat. ``quotes`` is what the answer repeats from the memory in its prompt.
     """
 
@@ -49,6 +50,7 @@ class NewOutput:
     answered_by: str = ""
     replaces: Sequence[int] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    key_is_fingerprint: bool = False
     private: bool | None = None
     readers: Sequence[str] = ()
     begun_by: str = ""

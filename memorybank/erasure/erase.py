@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import reduce
 from math import ceil
 from operator import or_
-from typing import Self
+from typing import Any, Self
 
 from django.db import transaction
 from django.db.models import Q, TextField
@@ -138,6 +138,7 @@ class _ErasurePlan:
         """Erase in the caller's transaction; return the receipt and the ids of the affected chats that still exist."""
         row, counts = Bank.objects.select_for_update().get(pk=bank.pk), Counter[str]()
         scope = resolve_scope(row, self.kind, self.target)
+        until = max(now, scope.newest_turn() or now)  # a caller's clock may be ahead
         chats = _erase(row, scope, self.words, counts, now)
         _forget_masked_values(row, self.masked_values, counts)
         if scope.kind == ErasureKind.EVERYTHING:
@@ -146,7 +147,7 @@ class _ErasurePlan:
                     table.rows(row).delete()
         row.refresh_from_db()
         _count_rebuilds(row, counts)
-        return _receipt(row, scope, counts, actor=actor, now=now, dry_run=dry_run), chats
+        return _receipt(row, scope, counts, actor=actor, now=now, until=until, dry_run=dry_run), chats
 
 
 # --- deleting -------------------------------------------------------------------------------------------
@@ -232,19 +233,26 @@ def _calls(leaf: Entry) -> int:
 
 
 def _receipt(
-    bank: Bank, scope: ErasureScope, counts: Counter[str], *, actor: str, now: datetime, dry_run: bool
+    bank: Bank,
+    scope: ErasureScope,
+    counts: Counter[str],
+    *,
+    actor: str,
+    now: datetime,
+    until: datetime,
+    dry_run: bool,
 ) -> ErasureReceipt:
     """Write the receipt, the tombstones and the audit event: they hold counts, never erased text."""
     nonzero = {name: counts[name] for name in count_names() if counts[name]}
-    subject = Erasure.digest(bank, scope.subject)
-    row = Erasure(
-        bank=bank, kind=scope.kind, subject=subject, asked_by=actor[:200], epoch=bank.epoch, counts=nonzero, at=now
-    )
+    common: dict[str, Any] = {"bank": bank, "asked_by": actor[:200], "epoch": bank.epoch, "at": now, "until": until}
+    row = Erasure(kind=scope.kind, subject=Erasure.digest(bank, scope.subject), counts=nonzero, **common)
     if not dry_run:
         row.save()
-        common = {"bank": bank, "kind": ErasureKind.OUTPUT, "asked_by": row.asked_by, "epoch": row.epoch, "at": now}
-        for turn in scope.further_subjects:  # tombstones that block re-import; the receipt above has the counts
-            Erasure.objects.create(subject=Erasure.digest(bank, turn), counts={}, **common)
+        # Tombstones that block re-import; the receipt above has the counts.
+        Erasure.objects.bulk_create(
+            Erasure(kind=ErasureKind.OUTPUT, subject=Erasure.digest(bank, turn), counts={}, **common)
+            for turn in scope.further_subjects
+        )
         hooks.notify(bank.pk, Change.ERASED, [row.pk])
         log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=scope.kind, epoch=bank.epoch, **nonzero)
     return ErasureReceipt(row.pk, scope.kind, row.asked_by, now, bank.epoch, dry_run, nonzero)

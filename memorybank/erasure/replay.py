@@ -20,7 +20,7 @@ from memorybank.models.privacy import Subject
 #: Hash of a target → the target as ``erase`` takes it, and its turns.
 Targets = Mapping[str, tuple[Target, OutputQuerySet]]
 #: The fields of an exported receipt; ``at`` is a ``datetime``.
-RECEIPT_FIELDS = ("kind", "subject", "asked_by", "epoch", "counts", "at")
+RECEIPT_FIELDS = ("kind", "subject", "asked_by", "epoch", "counts", "at", "until")
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ def replay(bank: Bank, rows: Sequence[Mapping[str, Any]], *, actor: str, now: da
     report.known, report.taken = len(rows) - len(missing), len(missing)
     with transaction.atomic():
         for row in missing:
-            Erasure.objects.create(bank=bank, **{name: row[name] for name in RECEIPT_FIELDS})
+            Erasure.objects.create(bank=bank, **{name: row.get(name) for name in RECEIPT_FIELDS})
         newest = max((row["epoch"] for row in missing), default=0)
         # A new epoch makes running jobs discard their results.
         Bank.objects.filter(pk=bank.pk).update(epoch=Greatest(F("epoch"), Value(newest)) + int(bool(missing)))
@@ -71,7 +71,8 @@ def _repeat(
 ) -> None:
     """Erase a receipt's target if it exists again. Skips lines, because their turns have receipts of their own."""
     target, turns = targets.get(row["subject"], ("", Output.objects.none()))
-    if any(at > row["at"] for at in turns.values_list("created_at", flat=True)):
+    until = row.get("until") or row["at"]
+    if any(at > until for at in turns.values_list("created_at", flat=True)):
         report.undecided.append(Erasure.objects.get(bank=bank, subject=row["subject"], at=row["at"]).pk)
         return
     try:

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
@@ -33,6 +34,11 @@ class ErasureScope:
     def outputs_by_chat(self) -> dict[int, dict[int, int]]:
         """The ids and sequences of all outputs, by chat."""
         return sequences_by_chat([*self.outputs.only("chat", "sequence"), *self.halves])
+
+    def newest_turn(self) -> datetime | None:
+        """When the newest of the turns was said; None if there is none."""
+        newest: datetime | None = self.outputs.aggregate(newest=Max("created_at"))["newest"]
+        return max(filter(None, [newest, *(turn.created_at for turn in self.halves)]), default=None)
 
     def chats_with_quoting_titles(self) -> list[int]:
         """The chats whose titles may quote erased turns."""
@@ -69,14 +75,15 @@ def resolve_scope(bank: Bank, kind: ErasureKind, target: Target) -> ErasureScope
     """The turns that a target names. Raises :class:`InvalidInput` if there is no such target."""
     outputs = Output.objects.filter(chat__bank=bank)
     if kind == ErasureKind.EVERYTHING:
-        return ErasureScope(kind, (kind,), outputs)
+        return ErasureScope(kind, (kind,), outputs, further_subjects=_subjects_by_id(outputs))
     if kind == ErasureKind.AUTHOR:
         return _of_author(outputs, str(target))
     if kind == ErasureKind.CHAT:
         chat = bank.chats.filter(key=target).first()
         if chat is None:
             raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(target)[:200]})
-        return ErasureScope(kind, (kind, chat.key), outputs.filter(chat=chat))
+        turns = outputs.filter(chat=chat)
+        return ErasureScope(kind, (kind, chat.key), turns, further_subjects=_subjects_by_id(turns))
     if kind == ErasureKind.OUTPUT:
         return _of_turns(outputs, [target] if isinstance(target, str | int) else sorted(target))
     assert not isinstance(target, str | int)
@@ -109,6 +116,12 @@ def subject_of(output: Output) -> Subject:
     return (ErasureKind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
 
 
+def _subjects_by_id(turns: OutputQuerySet) -> list[Subject]:
+    """The turns that their callers gave an id: by it they are refused, even if they are sent with a later time."""
+    ids = turns.exclude(key="").order_by("pk").values_list("chat__key", "key")
+    return [(ErasureKind.OUTPUT, chat, key) for chat, key in ids]
+
+
 def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureScope:
     """All turns that these facts rest on; lines of digests rest on turns through the leaf facts that they cite."""
     leaf_facts = facts.union(FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True))
@@ -129,7 +142,8 @@ def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
         raise InvalidInput(_("author: no messages by “%(name)s”.") % {"name": author[:200]})
     halves = [turn for turn in turns.exclude(said_by="", answered_by="") if _keep_other_half(turn, author)]
     whole = turns.exclude(pk__in=[turn.pk for turn in halves])
-    return ErasureScope(ErasureKind.AUTHOR, (ErasureKind.AUTHOR, author), whole, halves)
+    subject = (ErasureKind.AUTHOR, author)
+    return ErasureScope(ErasureKind.AUTHOR, subject, whole, halves, further_subjects=_subjects_by_id(whole))
 
 
 def _keep_other_half(output: Output, author: str) -> bool:

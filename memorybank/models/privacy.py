@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 
 from memorybank import conf
@@ -33,8 +34,13 @@ class ErasureQuerySet(models.QuerySet["Erasure"]):
         if not bank.epoch:  # nothing was ever erased
             return {}
         subject_by_digest = {digest: subject for subject in subjects for digest in Erasure.digests(bank, subject)}
-        erasures = self.filter(bank=bank, subject__in=subject_by_digest).order_by("at").values_list("subject", "at")
-        return {subject_by_digest[digest]: until for digest, until in erasures}
+        erasures = self.filter(bank=bank, subject__in=subject_by_digest).order_by("at")
+        ends = erasures.values_list("subject", Coalesce("until", "at"))
+        return {subject_by_digest[digest]: until for digest, until in ends}
+
+    def receipts(self) -> ErasureQuerySet:
+        """Without the rows that only keep further turns of an erasure from being imported again."""
+        return self.exclude(counts={})
 
 
 class Erasure(models.Model):
@@ -53,8 +59,11 @@ class Erasure(models.Model):
     subject = models.CharField(max_length=40, help_text="A keyed hash of what was erased.")
     asked_by = models.CharField(max_length=200)
     epoch = models.PositiveIntegerField(help_text="Work that began before this epoch writes nothing.")
-    counts = models.JSONField(help_text="How much was erased and will be rebuilt; empty for further turns of a line.")
+    counts = models.JSONField(help_text="How much was erased and will be rebuilt; empty for further turns.")
     at = models.DateTimeField()
+    until = models.DateTimeField(
+        null=True, help_text="Words from up to then are not imported again; empty: up to the time of the erasure."
+    )
 
     objects: ClassVar[ErasureQuerySet] = ErasureQuerySet.as_manager()  # type: ignore[assignment]
 

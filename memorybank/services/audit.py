@@ -46,7 +46,7 @@ def audit_logs(banks: Collection[int]) -> dict[int, AuditLog]:
 
 def erasures_of(bank: Bank) -> QuerySet[Erasure]:
     """The erasure receipts, newest first."""
-    return bank.erasures.all()
+    return bank.erasures.receipts()
 
 
 def erasure_requests_of(bank: Bank) -> QuerySet[ErasureRequest]:

@@ -24,6 +24,7 @@ def record(
     status: str = Output.Status.OK,
     created_at: datetime | None = None,
     key: str = "",
+    key_is_fingerprint: bool = False,
     title: str = "",
     replaces: Sequence[int] = (),
     metadata: Mapping[str, Any] | None = None,
@@ -36,8 +37,9 @@ def record(
     """Record one inference: one short transaction without a model call, so an outage loses nothing.
 
     ``key`` is the caller's own id: the same key in the same chat is recorded once; an output without an answer
-    (pending, error, …) is replaced by the same key with one. A caller who asks a model records the message as pending
-    first and then :func:`complete`s it.
+    (pending, error, …) is replaced by the same key with one. Once it is erased, its key is refused, unless
+    ``key_is_fingerprint``: then it only tells which words these are, and they may be said again. A caller who asks a
+    model records the message as pending first and then :func:`complete`s it.
     ``replaces`` are ids of outputs of the chat: they are set aside in the transaction that records the answer, as its
     earlier versions, and stay if there is none. ``metadata`` are labels that no model reads. If the output begins a
     chat, ``private`` and ``readers`` set who may read its memory (default: the bank's setting), and ``begun_by`` names
@@ -52,6 +54,7 @@ def record(
         messages=messages,
         status=status,
         key=key,
+        key_is_fingerprint=key_is_fingerprint,
         title=title,
         replaces=tuple(replaces),
         metadata=metadata or {},

@@ -118,6 +118,7 @@ def _question_output(turn: GatewayTurn, location: TurnLocation) -> Output:
             status=Output.Status.PENDING,
             created_at=turn.received_at,
             key=turn.key_in_chat,
+            key_is_fingerprint=True,
             readers=_readers(turn),
             begun_by=turn.key.program,
         )

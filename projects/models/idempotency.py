@@ -27,7 +27,10 @@ class IdempotencyRecordQuerySet(models.QuerySet["IdempotencyRecord"]):
 
 
 class IdempotencyRecord(models.Model):
-    """One recorded output of a request; deleted with the output. ``name`` and ``body`` are keyed hashes: no words."""
+    """One output of a request; stays for a day, also if the output is erased.
+
+    ``name`` and ``body`` are keyed hashes: no words.
+    """
 
     api_key = models.ForeignKey("projects.APIKey", models.CASCADE, related_name="+")
     name = models.CharField(max_length=64, help_text="Of the header Idempotency-Key.")
@@ -35,10 +38,10 @@ class IdempotencyRecord(models.Model):
     body = models.CharField(max_length=64)
     output = models.ForeignKey(
         "memorybank.Output",
-        models.CASCADE,
+        models.SET_NULL,
         null=True,
         related_name="+",
-        help_text="Empty: it was known before, or is not taken in.",
+        help_text="Empty: it was known before, was not taken in, or has been erased.",
     )
     at = models.DateTimeField(db_index=True)
 

@@ -68,7 +68,8 @@ def clean_events(sent: Any, raw: bytes) -> tuple[bytes, list[dict[str, Any]]]:
 
 
 def _failed_response(response: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: response[name] for name in ("id", "object", "created_at", "model", "usage") if name in response}
+    names: tuple[str, ...] = ("id", "object", "created_at", "model", "usage")
+    kept = {name: response[name] for name in names if name in response}
     return {**kept, "status": "failed", "output": [], "error": error}
 
 
@@ -87,8 +88,8 @@ def _error_of(data: dict[str, Any]) -> dict[str, Any] | None:
 
 def _error_in(data: dict[str, Any]) -> Any:
     """The error of a choice."""
-    choices = data.get("choices")
-    errors = (choice.get("error") for choice in choices if isinstance(choice, dict)) if isinstance(choices, list) else ()
+    choices = data["choices"] if isinstance(data.get("choices"), list) else []
+    errors = (choice.get("error") for choice in choices if isinstance(choice, dict))
     return next(filter(None, errors), None)
 
 

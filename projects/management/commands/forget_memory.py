@@ -24,7 +24,7 @@ from ..base import (
     row_id_argument,
 )
 
-#: The fields of a line in a receipts file, with their types.
+#: The fields of a line in a receipts file, with their types; ``until`` may be empty or missing.
 RECEIPT = {"project": str, "kind": str, "subject": str, "asked_by": str, "epoch": int, "counts": dict, "at": str}
 
 
@@ -115,9 +115,10 @@ def _receipt(line: str, number: int) -> dict[str, Any]:
     try:
         row = json_format.loads(line)
         missing = [name for name, kind in RECEIPT.items() if not isinstance(row.get(name), kind)]
+        until = row.pop("until", None)
         if missing or set(row) != set(RECEIPT):
             raise ValueError(f"{', '.join(missing or sorted(set(row) - set(RECEIPT)))}: not as --receipts prints it")
-        return {**row, "at": parse_time(row["at"])}
+        return {**row, "at": parse_time(row["at"]), "until": until and parse_time(until)}
     except (ValueError, AttributeError, ArgumentTypeError) as error:
         raise CommandError(f"line {number}: {str(error)[:200]}", returncode=USAGE_EXIT_CODE) from error
 

@@ -1,6 +1,7 @@
 """What is erased is nowhere, what others said is still there, and nothing that was under way brings it back."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -364,3 +365,31 @@ def test_another_bank_keeps_what_it_has() -> None:
     assert WORD in visible_text(other, WORD) and WORD not in visible_text(bank, WORD)
     subjects = {Erasure.digest(item, ("author", "Zelda")) for item in (bank, other)}
     assert len(subjects) == 2
+
+
+@pytest.mark.parametrize("target", [{"chat": "c"}, {"author": "Priya"}, {"output": 0}, {}])
+def test_an_erased_turn_is_refused_by_its_id_whatever_its_time_is_said_to_be(target: dict[str, Any]) -> None:
+    bank = make_bank()
+    turn = say(bank, "c", "The crane is orange.", key="m-1")
+    if not target:
+        services.erase_everything(bank, actor="alice", now=MONDAY + HOUR)
+    else:
+        named = {"output": turn.pk} if "output" in target else target
+        services.erase(bank, actor="alice", now=MONDAY + HOUR, **named)
+    with pytest.raises(InvalidInput):
+        say(bank, "c", "The crane is orange.", key="m-1", at=MONDAY + DAY)
+    say(bank, "c", "The crane is yellow now.", key="m-2", at=MONDAY + DAY)
+    assert [receipt.counts["turns"] for receipt in services.erasures_of(bank)] == [1]
+
+
+def test_a_turn_from_a_clock_that_is_ahead_is_refused_and_erased_again_after_a_restore() -> None:
+    bank, ahead = make_bank(), MONDAY + timedelta(minutes=2)
+    say(bank, "c", "The crane is orange.", at=ahead, now=MONDAY)
+    services.erase(bank, author="Priya", actor="alice", now=MONDAY)
+    with pytest.raises(InvalidInput):
+        say(bank, "c", "The crane is orange.", at=ahead, now=MONDAY)
+    rows = list(services.receipts(bank))
+    Erasure.objects.all().delete()  # as in a backup from before the erasure
+    say(bank, "c", "The crane is orange.", at=ahead, now=MONDAY)
+    assert services.replay(bank, rows, actor="alice", now=MONDAY).undecided == []
+    assert not Output.objects.exists()

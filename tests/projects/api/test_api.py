@@ -136,10 +136,16 @@ class RepeatingTest(ProgramCase):
         self.assertEqual(self.post(self.output("Something else.")).status_code, 201)
         self.assertEqual(IdempotencyRecord.objects.count(), 1)
 
-    def test_it_goes_with_what_is_erased_and_brings_nothing_back(self) -> None:
+    def test_what_was_erased_is_not_recorded_again_by_a_repeated_request(self) -> None:
+        recorded = self.post(self.output()).json()
+        self.ask("DELETE", f"outputs/{recorded['id']}")
+        again = self.post(self.output())
+        self.assertEqual(again.json(), {"id": None, "recorded": False})
+        self.assertFalse(Output.objects.exists())
+
+    def test_an_erased_author_is_not_recorded_again_by_a_repeated_request(self) -> None:
         self.post({"outputs": [self.output(id="m-1"), self.output(id="m-2", author="bea")]}, path="outputs/batch")
         self.ask("POST", "forget", {"author": "ann"})
-        self.assertEqual(IdempotencyRecord.objects.count(), 1)
         again = self.post(
             {"outputs": [self.output(id="m-1"), self.output(id="m-2", author="bea")]}, path="outputs/batch"
         )

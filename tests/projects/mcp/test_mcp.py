@@ -223,7 +223,6 @@ class IsolationTest(MCPCase):
         answers = [self.call(self.key(), "recall", question="launch"), self.call(self.key(), "project_memory")]
         self.assertNotIn("Grimsvale", json.dumps(answers))
 
-
     def test_what_a_key_remembers_privately_for_a_member_is_told_to_that_member_only(self) -> None:
         key = self.key(scopes=(*WRITE, "people"))
         self.person_named = "bob"
