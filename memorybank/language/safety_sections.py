@@ -26,6 +26,8 @@ class SecretWords:
     #: Words between a secret's name and its value: "is"; and other links: "to", "as".
     says: Words = ()
     becomes: Words = ()
+    #: Words between getting access and what one gets it with: "with", "using".
+    means: Words = ()
     #: Patterns: words that describe a password and are not one: "wrong", "expired".
     states: Words = ()
     #: Patterns: things that a code opens, words for a code, verbs for entering it. Two of the three announce a code.

@@ -15,14 +15,14 @@ from memorybank.safety.redaction import (
     contacts,
     identity_numbers,
     labelled,
-    passphrases,
     passwords,
-    places,
+    public_values,
     random_values,
+    sequences,
     vendors,
 )
 from memorybank.safety.redaction.known_values import KnownValues, digest, is_distinctive
-from memorybank.safety.redaction.spans import MASK_PLACEHOLDER, SearchView, SecretSpan, masked
+from memorybank.safety.redaction.spans import MASK_PLACEHOLDER, SearchView, SecretSpan, masked, outside
 
 __all__ = ["PERSONAL_KINDS", "KnownValues", "Masker", "RedactedText", "digest", "is_distinctive", "redact"]
 
@@ -35,12 +35,12 @@ SECRET_RULES: tuple[Rule, ...] = (
     command_lines.find,
     vendors.find,
     codes.find,
-    passphrases.find,
+    sequences.find,
     passwords.find,
     labelled.find,
     random_values.find,
 )
-PERSONAL_RULES: tuple[Rule, ...] = (contacts.find, identity_numbers.find, places.find)
+PERSONAL_RULES: tuple[Rule, ...] = (contacts.find, identity_numbers.find)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,10 @@ def redact(text: str, *, personal: bool = True, known: KnownValues | None = None
 def _masked(text: str, rules: Iterable[Rule], values: list[tuple[str, str]]) -> str:
     """The text with the matches of the rules masked; appends the masked values to ``values``."""
     view = SearchView.of(text)
-    spans = (span for rule in rules for span in rule(view.text))
-    text, masked_values = masked(
-        text, [view.back(span) for span in spans if MASK_PLACEHOLDER not in view.text[span.start : span.end]]
-    )
+    spans = [
+        span for rule in rules for span in rule(view.text) if MASK_PLACEHOLDER not in view.text[span.start : span.end]
+    ]
+    public = sorted(public_values.find(view.text)) if spans else []
+    text, masked_values = masked(text, [view.back(span) for span in outside(public, spans)])
     values += masked_values
     return text

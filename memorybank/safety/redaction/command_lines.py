@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memorybank.language import alternation, collect_for_masking, literals
+from memorybank.safety.redaction.shapes import shape
 from memorybank.safety.redaction.spans import SecretSpan
 
 # The last @ before a host ends the password: people put "@", "/" and ":" into passwords, too.
@@ -38,7 +39,18 @@ _IN_HEX = re.compile(
     rf"(?P<value>{_UUID}|(?:0x)?[0-9a-f]{{32,64}})(?!\w)",
     re.I,
 )
-_OPEN = (_QUERY, _BY_NAME, _IN_HEX)
+_SQL = re.compile(
+    r"\b(?:identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?(?:by|as)"
+    r"|(?-i:[A-Z]{5,6} [A-Z]{4,5}\s[^\n;]{1,80}?PASSWORD)\s?=?)"
+    r"\s{0,4}(?:values\s{1,4})?N?(?P<quote>['\"])(?P<value>[^'\"\n]{3,128})(?P=quote)",
+    re.I,
+)
+_OPEN = (_QUERY, _BY_NAME, _IN_HEX, _SQL)
+# The argument after the account of a program whose name says what it sets: "htpasswd -bc FILE ACCOUNT PASSWORD".
+_SETTER = re.compile(
+    r"(?<![\w.-])[\w.-]{0,20}(?:passwd|pass|adduser|useradd)(?= -\w)(?P<rest>(?: [^\s|;&<>,]{1,128}){2,8})"
+)
+_ARGUMENT = re.compile(r"(?<= )(?<!-\w )(?<!-\w\w )(?![-/])[^\s\"']{5,127}[^\s\"'.:]")
 _VALUE = r"[\"']?(?P<value>[^\s\"'<>\[\]$|;\ue000-][^\s\"'<>\[\]|;\ue000]{2,128})"
 # The text before the flag must belong to the same command.
 _COMMAND_REST = r"\b[^\n|;]{0,200}?\s"
@@ -58,7 +70,7 @@ _FLAGS = tuple(
         + _VALUE.replace("(?P<value>", "(?P<value>(?!-)"),
         rf"\bkeytool{_COMMAND_REST}-(?:store|key|src|dest)\w{{0,9}}pass\s{{1,4}}{_VALUE}",
         rf"\b(?:useradd|usermod){_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
-        rf"\becho (?:-n )?{_VALUE}\s?\|\s?sudo -S",
+        rf"\becho (?:-n )?{_VALUE}[\"']?\s?\|\s?sudo -S",
         r"\bsqlplus (?:-\w )?[\w.-]{1,64}/(?P<value>[^\s/@\"']{3,128})(?=@|\s|$)",
         rf"\bopenssl{_COMMAND_REST}-k\s{{1,4}}{_VALUE}",
         rf"\b(?:kinit|passwd|cryptsetup|gpg|sudo|su)\b[^\n|;]{{0,80}}<<<\s{{0,2}}{_VALUE}",
@@ -75,5 +87,14 @@ def find(text: str) -> Iterator[SecretSpan]:
     if "jdbc:" in text:
         yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text or "<<<" in text or "/" in text:
+        yield from _arguments(text)
         for pattern in _FLAGS:
             yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
+
+
+def _arguments(text: str) -> Iterator[SecretSpan]:
+    """The passwords among the arguments of programs that set them."""
+    for match in _SETTER.finditer(text):
+        for value in _ARGUMENT.finditer(text, *match.span("rest")):
+            if shape(value[0]):
+                yield SecretSpan(*value.span(), "password")

@@ -1,10 +1,10 @@
-"""Find contact data of people: e-mail addresses, telephone numbers, street addresses, IP addresses."""
+"""Find contact data of people: e-mail addresses, telephone numbers, street addresses, coordinates, IP addresses."""
 
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
 
-from memorybank.language import alternation, collect_for_masking
+from memorybank.language import alternation, collect_for_masking, packs
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
@@ -68,6 +68,32 @@ _IP6 = re.compile(
 )
 _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sdk)\W{0,2}$", re.I)
 
+#: At least this many number words in a row that begin with a zero or a plus are a telephone number.
+MIN_NUMBER_WORDS = 5
+
+_DEGREES = r"-?\d{1,3}\.\d{5,12}"
+_COORDINATES = re.compile(
+    rf"(?<![\w.=-])(?P<decimal>{_DEGREES}(?:,\s?|\s?;\s?){_DEGREES})(?!\w|\.\d|\s?[%€$])"
+    rf"|(?<=[?&/@=])(?P<link>{_DEGREES},{_DEGREES})"
+    rf"|\blat\w{{0,5}}\W{{1,3}}(?P<named>{_DEGREES}\W{{1,3}}(?:lng|lon)\w{{0,6}}\W{{1,3}}{_DEGREES})"
+    r"|(?P<signed>[NS]?\s?\d{1,2}°\s?\d{1,2}(?:[.,′'’]\s?\d{1,6})?[″\"′'’]{0,2}\s?[NS]?,?\s?[EWO]?\s?\d{1,3}°\s?\d{1,2}"
+    r"(?:[.,′'’]\s?\d{1,6})?[″\"′'’]{0,2}\s?[EWO]?)",
+    re.I,
+)
+_MESSENGER = re.compile(
+    r"(?:wa\.me/|whatsapp\.com/send/?\?phone=|t\.me/|signal\.me/#p/)(?P<value>\+?\d{7,15})(?!\d)", re.I
+)
+_NUMBER_WORDS = alternation(
+    word
+    for pack in packs()
+    if pack.spaced
+    for entry in (*pack.numbers.ones, *pack.numbers.tens)
+    for word in entry.split()
+)
+_ZERO = alternation(collect_for_masking(lambda pack: pack.personal.spoken_digits))
+_SPOKEN = rf"(?:{_NUMBER_WORDS}|{_ZERO})(?:[ ,-]{{1,2}}|(?!\w))"
+_IN_WORDS = re.compile(rf"(?<!\w)(?P<value>(?:{_ZERO})[ ,-]{{1,2}}(?:{_SPOKEN}){{{MIN_NUMBER_WORDS - 1},24}})", re.I)
+
 
 def find(text: str) -> Iterator[SecretSpan]:
     if any(sign in text for sign in ("@", "＠", "%40")):
@@ -80,6 +106,10 @@ def find(text: str) -> Iterator[SecretSpan]:
         for match in pattern.finditer(text):
             town = _TOWN.match(text, match.end())
             yield SecretSpan(match.start(), town.end() if town else match.end(), "address")
+    for match in _COORDINATES.finditer(text):
+        yield SecretSpan(*match.span(match.lastgroup or 0), "address")
+    for pattern in (_MESSENGER, _IN_WORDS):
+        yield from (SecretSpan(*match.span("value"), "phone number") for match in pattern.finditer(text))
     yield from _hosts(text)
 
 
@@ -134,22 +164,21 @@ def _is_phone(written: str, region: str | None) -> bool:
 
 
 def _hosts(text: str) -> Iterator[SecretSpan]:
-    """IP addresses that may identify somebody; not private networks, version numbers or subnet masks."""
+    """IP addresses that may identify somebody; not of private networks or examples, nor versions or subnet masks."""
     for match in _IP4.finditer(text):
         try:
             address = IPv4Address(match[0])
         except ValueError:
             continue
-        documented = any(match[0].startswith(part) for part in ("203.0.113.", "198.51.100.", "192.0.2."))
         if (
-            (address.is_global or documented)
+            address.is_global
             and match[0] not in _RESOLVERS
             and not _VERSION.search(text, max(0, match.start() - 12), match.start())
         ):
             yield SecretSpan(*match.span(), "ip address")
     for match in _IP6.finditer(text):
         try:
-            if not (ip_address(match[0]).is_loopback or ip_address(match[0]).is_link_local) and len(match[0]) > 6:
+            if ip_address(match[0]).is_global and len(match[0]) > 6:
                 yield SecretSpan(*match.span(), "ip address")
         except ValueError:
             continue

@@ -44,6 +44,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
         ("id number", r"[STFGM]\d{7}[A-Z]", ()),
         ("id number", r"\d{7}[A-W][A-I]?", ("ie.pps",)),
         ("id number", r"[A-HJ-PR-Y]{2}\d\d [A-HJ-PR-Z]{3}", ()),
+        ("id number", r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} [1-9]\d{2,3}[EH]?", ()),
         ("iban", r"\d\d-\d\d-\d\d(?=\W{1,3}(?:\w{1,12}\W{1,2}){0,3}\d{8}(?!\d))", ()),
         ("tax number", r"\d\d-\d{8}-\d", ("ar.cuit",)),
         ("tax number", r"[A-Z&Ñ]{4}\d{6}[A-Z\d]{3}", ("mx.rfc",)),
@@ -74,14 +75,73 @@ _DATE = re.compile(
 # "On 3 May 2014 she was born": the words follow directly after the date.
 _BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
 _BORN_ON_PATTERNS = Patterns([(_BORN_ON, "")])
+_SORT_CODE = re.compile(
+    r"\b(?:sort[ -]?codes?(?:'s)?|sc|blz)\b(?:\sis)?[\s:=]{1,3}(?P<value>\d\d[- ]?\d\d[- ]?\d\d(?:\d\d)?)(?!\d)", re.I
+)
+#: How many digits the accounts of these countries have when IBANs are written without the country: all are digits.
+DIGITS_OF_ACCOUNTS = {26: "PL", 20: "DE", 22: "ES", 23: "PT", 18: "AT"}
+_DOMESTIC_ACCOUNT = re.compile(r"(?<![\w.,:/+-])\d\d(?: \d{4}){4,6}(?: \d{1,3})?(?![\w-]| ?\d|[.,]\d)")
+# Beside a card number: until when it is valid, and the digits on its back.
+_CARD_DETAIL = re.compile(
+    r"(?<![\d/.,:-])(?:(?:0[1-9]|1[0-2])\s?[/-]\s?(?:20)?[2-4]\d|\d{3,4})(?![\d/:€$%-]|[.,]\d|\s?[€$£])"
+)
+# The lines of a passport or an identity card that machines read (ICAO 9303).
+_MACHINE_READABLE = re.compile(r"(?<![\w<])(?=[A-Z0-9<]{0,42}<[A-Z0-9<]{0,42}<)[A-Z0-9<]{30,44}(?![\w<])")
+#: The names of schemes that number people, and the modules of python-stdnum that check their digits.
+_SCHEMES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("tfn", ("au.tfn",)),
+    ("rijksregisternummer|num[eé]ro national|nn|niss|insz", ("be.nn", "be.bis")),
+    ("egn", ("bg.egn",)),
+    ("cpf", ("br.cpf",)),
+    ("sin|nas", ("ca.sin",)),
+    ("ahv|avs|navs13?|ahvn13?", ("ch.ssn",)),
+    ("ru[tn]|c[eé]dula", ("cl.rut", "do.cedula", "ec.ci")),
+    ("rodn[eé] [cč][ií]slo|rc|r[cč]", ("cz.rc", "sk.rc")),
+    ("cpr|p[- ]?tal", ("dk.cpr",)),
+    ("isikukood|asmens koda[s-z]", ("ee.ik", "lt.asmens")),
+    ("d\\.?n\\.?i|n\\.?i\\.?[ef]", ("es.dni", "es.nie", "pt.nif", "fr.nif")),
+    ("hetu|henkil[öo]tunnus", ("fi.hetu",)),
+    ("nir|s[eé]curit[eé] sociale|insee", ("fr.nir",)),
+    ("nhs", ("gb.nhs",)),
+    ("utr", ("gb.utr",)),
+    ("amka", ("gr.amka",)),
+    ("oib", ("hr.oib",)),
+    ("nik|ktp", ("id.nik",)),
+    ("pps[n]?", ("ie.pps",)),
+    ("teudat zehut|t\\.?z", ("il.idnr",)),
+    ("aadhaa?r|uid", ("in_.aadhaar",)),
+    ("pan", ("in_.pan",)),
+    ("kennitala|kt", ("is_.kennitala",)),
+    ("codice fiscale|c\\.?f", ("it.codicefiscale",)),
+    ("rrn", ("kr.rrn",)),
+    ("curp", ("mx.curp",)),
+    ("nric|mykad|ic", ("my.nric",)),
+    ("bsn|burgerservicenummer", ("nl.bsn",)),
+    ("personnummer|f[øo]dsels(?:nummer|nr)|fnr", ("no.fodselsnummer", "se.personnummer")),
+    ("ird", ("nz.ird",)),
+    ("cnic", ("pk.cnic",)),
+    ("pesel", ("pl.pesel",)),
+    ("cnp", ("ro.cnp",)),
+    ("em[šs]o|jmbg", ("si.emso",)),
+    ("t\\.?c\\.?(?: kimlik)?|kimlik", ("tr.tckimlik",)),
+    ("itin", ("us.itin",)),
+    ("ssn", ("us.ssn",)),
+)
+_SCHEME = re.compile(
+    "|".join(rf"(?P<s{number}>(?<![^\W_])(?:{names})(?:et|en)?(?!\w))" for number, (names, _) in enumerate(_SCHEMES)),
+    re.I,
+)
+_SCHEME_NUMBER = re.compile(r"(?<![\w.,-])\w{0,4}\d(?:[ .\/-]?\w){5,17}(?!\w)")
 #: Maximum distance between an announcement and its number.
 MAX_CHARACTERS_TO_NUMBER = 64
 _SENTENCE_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
 
 def find(text: str) -> Iterator[SecretSpan]:
-    yield from _ibans(text)
+    yield from _accounts(text)
     yield from _cards(text)
+    yield from _named(text)
+    yield from (SecretSpan(*match.span(), "id number") for match in _MACHINE_READABLE.finditer(text))
     for kind, pattern, modules in _FORMS:
         for match in pattern.finditer(text):
             if not modules or any(_is_valid(module)(match[0]) for module in modules):
@@ -121,14 +181,22 @@ def _is_identity_number(written: str) -> bool:
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
         return False
+    if re.fullmatch(r"\d{1,3}(?:\.\d{1,5}){3}", written):  # a version
+        return False
     if re.fullmatch(r"\d+ (?:EUR|USD|GBP|CHF|JPY|CNY|BRL)", written):  # an amount with its currency
         return False
     return 6 <= len(compact) <= 22 and digits >= (7 if compact.isdigit() else 2)
 
 
-def _ibans(text: str) -> Iterator[SecretSpan]:
+def _accounts(text: str) -> Iterator[SecretSpan]:
+    """IBANs, account numbers that are IBANs without their country, and sort codes."""
     from stdnum import iban
 
+    yield from (SecretSpan(*match.span("value"), "iban") for match in _SORT_CODE.finditer(text))
+    for match in _DOMESTIC_ACCOUNT.finditer(text):
+        country = DIGITS_OF_ACCOUNTS.get(sum(map(str.isdigit, match[0])), "")
+        if country and iban.is_valid(country + match[0], check_country=False):
+            yield SecretSpan(*match.span(), "iban")
     for match in _IBAN.finditer(text):
         for end in range(len(match[0]), 14, -1):  # the match may include capitals that follow the number
             if match[0][end - 1 : end + 1].isalnum() and match[0][end : end + 1].isalnum():
@@ -147,6 +215,16 @@ def _cards(text: str) -> Iterator[SecretSpan]:
         digits = re.sub(r"\D", "", match[0])
         if 13 <= len(digits) <= 16 and _CARD_BEGINS.match(digits) and luhn.is_valid(digits):
             yield SecretSpan(*match.span(), "card number")
+            rest = match.end(), match.end() + MAX_CHARACTERS_TO_NUMBER
+            yield from (SecretSpan(*detail.span(), "card number") for detail in _CARD_DETAIL.finditer(text, *rest))
+
+
+def _named(text: str) -> Iterator[SecretSpan]:
+    """Numbers that fulfil the check digits of a scheme that is named before them: "SIN 521 061 531"."""
+    for match in before_numbers(_SCHEME, text, MAX_CHARACTERS_TO_NUMBER):
+        number = _SCHEME_NUMBER.search(text, match.end(), match.end() + MAX_CHARACTERS_TO_NUMBER)
+        if number and any(_is_valid(module)(number[0]) for module in _SCHEMES[int((match.lastgroup or "s0")[1:])][1]):
+            yield SecretSpan(*number.span(), "id number")
 
 
 @cache

@@ -40,6 +40,12 @@ _FORM = re.compile(
     rf"|<(?:{_LABELS})>\s?(?P<inside>[^<>\s]{{3,64}})\s?</",
     re.I,
 )
+_SECRET_NAMES = literals(collect_for_masking(lambda pack: (*pack.secrets.passwords, *pack.secrets.key_words)))
+# A pair of a name and its value, as in XML and Kubernetes: "name: DB_PASSWORD" above "value: …".
+_NAMED_VALUE = re.compile(
+    rf"(?:name|key)[\"']?\s?[:=]\s?[\"']?[\w.-]{{0,40}}(?:{_SECRET_NAMES}|pass)[\w.-]{{0,24}}[\"']?[,\s]{{1,16}}[\"']?value[\"']?\s?[:=]\s?[\"']?(?P<value>[^\s\"'<>,]{{4,512}})",
+    re.I,
+)
 _KEYS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
 # "WLAN: Lager, Schlüssel kreide-und-schwamm": the key of a network is a password.
 _NETWORK = re.compile(
@@ -62,7 +68,8 @@ MAX_FUNCTION_WORD_CHARACTERS = 4
 
 
 _PATTERNS = Patterns(
-    (pattern, "") for pattern in (_LABELLED, _FORM, _ASKED, _SPELT, _ATTACHED_IS, _NETWORK, _LICENCE, _VARIABLE)
+    (pattern, "")
+    for pattern in (_LABELLED, _FORM, _ASKED, _SPELT, _ATTACHED_IS, _NAMED_VALUE, _NETWORK, _LICENCE, _VARIABLE)
 )
 
 
@@ -84,7 +91,10 @@ def find(text: str) -> Iterator[SecretSpan]:
 
 
 def _keys(matches: Callable[[re.Pattern[str]], Iterator[re.Match[str]]]) -> Iterator[SecretSpan]:
-    """Keys of networks and programs, and values of variables named key."""
+    """Keys of networks and programs, values of variables named key, and of pairs whose name says so."""
+    for match in matches(_NAMED_VALUE):
+        if re.search(r"[^\W\d_]", match["value"]) and not is_placeholder(match["value"]):
+            yield SecretSpan(*match.span("value"), "secret")
     for match in matches(_NETWORK):
         if _may_be_password(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
             yield SecretSpan(*match.span("value"), "password")

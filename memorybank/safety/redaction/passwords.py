@@ -52,10 +52,15 @@ _KEY_WORDS = literals(word for word in collect_for_masking(lambda pack: pack.sec
 _HANDED_OVER = re.compile(
     rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{VALUE_QUOTES}]?$", re.I
 )
+# "She logs in with kastanie7", but not "log in to harbour-02" or "auf harbour-02 anmelden".
+_MEANS = alternation(collect_for_masking(lambda pack: pack.secrets.means, spaced=True))
+_GOT_IN_WITH = re.compile(rf"(?:{_ACCESS})(?: [\w'’]{{1,16}}){{0,3}} (?:{_MEANS})\s?[:=]?\s?[{VALUE_QUOTES}]?$", re.I)
+_ENTERED_BEFORE = re.compile(rf"(?:{_ACCESS})\s\w{{1,8}}\s$", re.I)
+_ENTERED_AFTER = re.compile(rf"\s(?:{_ACCESS})", re.I)
 _WORD_AND_NUMBER = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
 _PLAIN_VALUE = re.compile(
     rf"(?:{literals(_PASSWORD_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
-    r"(?P<value>[^\W\d_]{6,24})(?=\s{0,2}(?:[.,;!?)\n]|$))",
+    r"(?P<value>[^\W\d_]{6,24}|\d{4,10})(?=\s{0,2}(?:[.,;!?)\n]|$))(?!,\d|\.\d)",
     re.I,
 )
 _VALUE_AS_PASSWORD = re.compile(
@@ -93,7 +98,11 @@ def _plain_values(text: str) -> Iterator[SecretSpan]:
     for match in _PLAIN_VALUE.finditer(text):
         gap, value = match["gap"].split(), match["value"].casefold()
         if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION_WORDS) and not (
-            value in FUNCTION_WORDS or _STATE.fullmatch(value) or value in _PASSWORD_WORDS or value in _DAYS
+            value in FUNCTION_WORDS
+            or _STATE.fullmatch(value)
+            or value in _PASSWORD_WORDS
+            or value in _DAYS
+            or is_placeholder(value)
         ):
             yield SecretSpan(*match.span("value"), "password")
     for match in _VALUE_AS_PASSWORD.finditer(text):
@@ -116,12 +125,7 @@ def _without_punctuation(word: str) -> str:
 def _assigned(match: re.Match[str]) -> SecretSpan | None:
     """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
     value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
-    if (
-        is_placeholder(value)
-        or not value
-        or value[0] in "$"
-        or value.startswith(("os.", "env.", "process.", "config.", "settings."))
-    ):
+    if is_placeholder(value) or not value or value[0] == "$":
         return None
     quoted = bool(match["quote"] and match["closed"])
     if " " in value and not (quoted and any(shape(part) or not part.isalnum() for part in value.split())):
@@ -175,13 +179,21 @@ def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bo
     """The word as a span, if it looks enough like the secret announced near it. ``near``: announcements per kind."""
     strong, key, weak = near
     start, word = _without_name(text, begin, end)
-    looks = _raised_shape(text[max(0, start - 28) : start], word, shape(word), adjoins=adjoins)
+    before = text[max(0, start - 28) : start]
+    looks = shape(word)
+    if not (looks < Shape.ODD and (_ENTERED_AFTER.match(text, end) or _ENTERED_BEFORE.search(before))):
+        looks = _raised_shape(before, word, looks, adjoins=adjoins)
     span = SecretSpan(start, start + len(word), "password")
     if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_compound_name(word)):
         return _whole_quotation(text, span)
     if weak and looks and len(word) >= 8 and _HANDED_OVER.search(text, max(0, start - 28), start):
         return span
-    return SecretSpan(span.start, span.end, "secret") if key and is_random(word) else None
+    if weak and looks and len(word) >= 8 and _GOT_IN_WITH.search(text, max(0, start - 64), start):
+        return span
+    is_key = is_random(word) or (
+        looks is Shape.ODD and len(word) >= 10 and re.search(r"\d", word) and _LINK_BEFORE.search(before)
+    )
+    return SecretSpan(span.start, span.end, "secret") if key and is_key else None
 
 
 def _raised_shape(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:

@@ -26,7 +26,11 @@ _BARE = re.compile(r"(?<![\w/+.=@:#-])(?P<value>[A-Za-z0-9+/]{24,512}={0,2})(?![
 _PART = re.compile(rf"(?<![^\W_])(?:{_KEYS})[^\n]{{0,24}}?[\s:(](?P<value>[A-Za-z0-9]{{12,64}})(?!\w|[/.-]\w)", re.I)
 _PART_BEFORE = re.compile(rf"(?<![\w/.-])(?P<value>[A-Za-z0-9]{{12,64}})\s?\((?:\w{{1,12}} )?(?:{_KEYS})\)", re.I)
 # A value between a colon and the end of the line may be part of a key that another message announced.
-_PART_ALONE = re.compile(r"[:：]\s{1,2}(?P<value>[A-Za-z0-9]{16,64})$", re.M)
+_PART_ALONE = re.compile(
+    r"[:：]\s{1,2}(?:…|\.{3}|[\"'`“„«])?(?P<value>[A-Za-z0-9]{16,64})(?:…|\.{3}|[\"'`”“»])?\.?$", re.M
+)
+# A message that is nothing but a random value was pasted to hand it over. 40 digits are the hash of a commit.
+_ALONE = re.compile(r"\A\s{0,4}[\"'`]?(?P<value>[A-Za-z0-9+/_.~-]{20,512}={0,2})[\"'`]?\s{0,4}\Z")
 # Patterns, grouped by what their values must be like to count as secrets.
 _MIXED_AND_RANDOM = (_PREFIXED, _LINK, _BARE)
 _MIXED_PARTS = (_PART, _PART_BEFORE, _PART_ALONE)
@@ -37,6 +41,12 @@ def find(text: str) -> Iterator[SecretSpan]:
         for match in pattern.finditer(text):
             if _is_secret(pattern, match["value"]):
                 yield SecretSpan(*match.span("value"), "secret")
+    alone = _ALONE.match(text)
+    value = alone["value"] if alone else ""
+    if alone and (
+        (_is_mixed(value) and is_random(value.rstrip("="))) or re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{48,}", value)
+    ):
+        yield SecretSpan(*alone.span("value"), "secret")
 
 
 def _is_secret(pattern: re.Pattern[str], value: str) -> bool:

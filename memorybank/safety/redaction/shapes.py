@@ -6,7 +6,10 @@ from enum import IntEnum
 from memorybank.language import collect_for_masking
 
 _PLACEHOLDER = re.compile(
-    r"(?:[*x•.…_-]+|[$%{<].*|(?:os|env|process|config|settings|self|this)\..*|get\w*|https?:.*|none|null|true|false|undefined|nil|yes|no)",
+    # A value of code, such as "form.password", and words that stand for a value.
+    r"(?:(?:self|this|os|env|process|config|settings|form|req|request|res|response|ctx|args|opts|options|params|props|data"
+    r"|body|user|vars?|local|secrets|inputs|credentials|event|input|item|row)\.[\w.]*|change_?-?me\w*|string|placeholder|redacted"
+    r"|your[_-]?\w*|example\w*|dummy\w*|[*x•.…_-]+|[$%{<].*|get\w*|https?:.*|(?:vault|env|file|ssm|op|ref|sops)[:+].*|none|null|true|false|undefined|nil|yes|no)",
     re.I,
 )
 # Versions and sizes; algorithms; colours, hashes, ids; files and paths; calls, flags, packages, addresses.
@@ -15,7 +18,7 @@ _TECHNICAL_NAME = re.compile(
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
     r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[\w.@~-]*(?:/[\w.@{}:*-]*){2,}|/[\w./-]+|[\w-]+(?:\.[\w-]+)*\.(?:py|js|tsx?|jsx?|md|txt|json|ya?ml|toml|html?|css|sql|sh|env|cfg|ini|pdf|docx?|xlsx?|csv|png|jpe?g|svg|zip|gz|tar|log|go|rs|java|kt|rb|php|cs?|cpp|h|xml|pem|crt|key|com|org|net|io|dev|de|local|internal|example|test)"
-    r"|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@\d+(?:\.\d+)+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@\d+(?:\.\d+)+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
     re.I,
 )
 _CASED = re.compile(
@@ -23,6 +26,7 @@ _CASED = re.compile(
 )
 _SIGN = re.compile(r"(?<=\w)[!@#$%^&*+?~=]|[!@#$%^&*+~=](?=\w)")
 _BETWEEN = re.compile(r"[^\W\d_](?:\d{1,6}|[!$])[^\W\d_]")
+_DIGITS = re.compile(r"\d+")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
 _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\d_]")
 _KNOWN = frozenset(word.casefold() for word in collect_for_masking(lambda pack: pack.secrets.passwords))
@@ -69,6 +73,8 @@ def shape(word: str) -> Shape:
         return Shape.NONE
     letters, digits = any(map(str.isalpha, word)), any(map(str.isdigit, word))
     signs = len(_SIGN.findall(word))
+    if len(_DIGITS.findall(word)) > 2 and word.lower() != word != word.upper():
+        return Shape.ODD
     if letters and len(word) >= 7 and ((_BETWEEN.search(word)) or (signs and digits) or signs > 1):
         return Shape.ODD
     if letters and digits and len(word) >= 8 and word != word.lower() and _COMPOUND.search(word):

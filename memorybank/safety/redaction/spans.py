@@ -1,7 +1,8 @@
 """Represent the spans of a text that are to be masked, and replace them with masks."""
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memorybank.language.masks import MASK, mask
@@ -65,6 +66,15 @@ def masked(text: str, spans: Iterable[SecretSpan]) -> tuple[str, list[tuple[str,
             values.append((text[span.start : span.end], span.kind))
         end = max(end, span.end)
     return "".join(parts) + text[end:], values
+
+
+def outside(places: Sequence[tuple[int, int]], spans: Iterable[SecretSpan]) -> Iterator[SecretSpan]:
+    """The spans that do not begin inside one of these places, which are in order."""
+    starts = [start for start, _ in places]
+    for span in spans:
+        number = bisect_right(starts, span.start)
+        if not number or places[number - 1][1] <= span.start:
+            yield span
 
 
 def before_numbers(cue: re.Pattern[str], text: str, reach: int) -> Iterator[re.Match[str]]:

@@ -18,7 +18,7 @@ _FORMATS = (
     ("private key", _KEY_BLOCK),
     ("aws key", re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])")),
     ("jwt", re.compile(r"(?<![\w-])eyJ[\w-]{8,4096}\.eyJ[\w-]{4,8192}\.[\w-]{8,4096}")),
-    ("telegram token", re.compile(r"(?<![\w:])\d{8,10}:AA[\w-]{33}(?![\w-])")),
+    ("telegram token", re.compile(r"(?:(?<![\w:])|(?<=/bot))\d{8,10}:AA[\w-]{33}(?![\w-])")),
     ("azure key", re.compile(r"(?<=AccountKey=)[A-Za-z0-9+/]{40,100}={0,2}")),
     ("azure secret", re.compile(r"(?<![\w~.-])[\w~.-]{3}[78]Q~[\w~.-]{31,34}(?![\w~-])")),
     ("slack webhook", re.compile(r"(?<=hooks\.slack\.com/services/)[\w/-]{20,80}")),

@@ -11,7 +11,7 @@ from memorybank.core.extraction import kinds
 from memorybank.language.dates import english, tables
 from memorybank.language.prefilter import Patterns, fold, pieces_of
 from memorybank.safety import quarantine
-from memorybank.safety.redaction import codes, identity_numbers, labelled, passphrases
+from memorybank.safety.redaction import codes, identity_numbers, labelled, sequences
 from projects.importing import demo
 
 USED: dict[str, Patterns] = {
@@ -22,7 +22,8 @@ USED: dict[str, Patterns] = {
     "kinds": kinds.KIND_SIGNS,
     "labels": labelled._PATTERNS,
     "codes": codes._PATTERNS,
-    "passphrases": passphrases._PATTERNS,
+    "passphrases": sequences._PASSPHRASES,
+    "app passwords": sequences._PASSWORDS,
     "births": identity_numbers._BORN_ON_PATTERNS,
 }
 #: Parts that patterns are built of, with what they match.
