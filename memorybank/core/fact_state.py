@@ -32,5 +32,5 @@ class FactState(NamedTuple):
     """The newer fact, if it is the only reason not to show this one."""
     is_note: bool = False
     """A model or a person wrote it as a note of its chat."""
-    is_report: bool = False
-    """It is told in its speaker's name and in quotes."""
+    reported: int = 0
+    """How far it is told in its speaker's name and in quotes: see ``Reported``."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Case, Exists, F, OuterRef, Q, When
+from django.db.models import Case, Exists, F, OuterRef, Q, Value, When
 
 from memorybank.core.fact_state import FactState, ReplacingFact
 from memorybank.core.memory_line import LABEL_TOKENS
 from memorybank.core.turns import OWN_PREFERENCE
-from memorybank.safety.reasons import NORMATIVE, Reported
+from memorybank.safety.reasons import NORMATIVE, Reported, is_reported
 
 from .audience import NOBODY, ByAudience, PerRow
 from .bank import Bank
@@ -55,10 +55,11 @@ STATE_COLUMNS = (
 ).split()
 
 
-def _is_report(fact: Any) -> bool:
-    """Whether a fact, or its row, is told in its speaker's name and in quotes, unless its speaker is trusted."""
-    approved = fact.pinned or fact.released_by or fact.edited_by
-    return bool(fact.reported or fact.normative) and not approved
+def _mark(fact: Any) -> int:
+    """How far a fact, or its row, is told in its speaker's name and in quotes: see :class:`Reported`."""
+    if fact.pinned or fact.released_by or fact.edited_by:
+        return Reported.NO
+    return int(Reported.ALWAYS if fact.normative else fact.reported)
 
 
 def _state(row: Any, outputs: Mapping[int, list[int]]) -> FactState:
@@ -85,7 +86,7 @@ def _state(row: Any, outputs: Mapping[int, list[int]]) -> FactState:
         correction=correction,
         end=end,
         is_note=row.is_note,
-        is_report=_is_report(row),
+        reported=_mark(row),
     )
 
 
@@ -159,6 +160,11 @@ class FactQuerySet(ByAudience["Fact"]):
     def shareable(self, *, beneath: bool = False) -> FactQuerySet:
         """Visible facts that everybody may read."""
         return self.visible(beneath=beneath).visible_to()
+
+    def with_trust_in(self, speakers: Collection[str]) -> FactQuerySet:
+        """Select whether each fact is of one of these speakers, who may state as a fact what others act on."""
+        own = Case(When(speaker__in=speakers, then=True), default=False) if speakers else Value(False)
+        return self.annotate(is_from_trusted=own)
 
     def with_citations(self) -> FactQuerySet:
         """Prefetch the citations, with two more queries."""
@@ -325,8 +331,8 @@ class Fact(models.Model):
 
     @property
     def is_report(self) -> bool:
-        """Whether it is told in its speaker's name and in quotes, unless its speaker is trusted."""
-        return _is_report(self)
+        """Whether it is told in its speaker's name and in quotes; trust counts if read :meth:`with_trust_in` people."""
+        return is_reported(_mark(self), trusted=getattr(self, "is_from_trusted", False))
 
     @property
     def decided_by_person(self) -> bool:

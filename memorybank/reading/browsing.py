@@ -14,7 +14,8 @@ from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.notes import visible_sentences
-from memorybank.reading.recall.visibility import VisibleSentence
+from memorybank.reading.recall.visibility import VisibleSentence, trusting
+from memorybank.reading.trust import trusted_speakers
 
 #: Maximum of facts that a search returns.
 MAX_FOUND_FACTS = 200
@@ -34,8 +35,11 @@ class Origin:
 
 
 def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
-    """The facts of a bank that ``viewer`` may read, without lines of absorbed digests, which repeat other facts."""
-    return _readable(bank.facts.all(), viewer)
+    """The facts of a bank that ``viewer`` may read, without lines of absorbed digests, which repeat other facts.
+
+    Each knows whether it is told as a report, as the block tells it.
+    """
+    return _readable(bank.facts.all(), viewer).with_trust_in(trusted_speakers(bank.pk))
 
 
 def lines_to_review(bank: str) -> Subquery:
@@ -90,6 +94,6 @@ def sentences(
 
     Places of sentences that were erased, hidden or made private since are missing.
     """
-    lines = visible_sentences(bank, {output for output, _ in places}, viewer)
+    lines = trusting(visible_sentences(bank, {output for output, _ in places}, viewer), trusted_speakers(bank.pk))
     sentences = {(output, line.place): line for output, visible in lines.items() for line in visible}
     return {place: sentences[place] for place in places if place in sentences}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from django.db.models import ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 
-from memorybank import conf, hooks
+from memorybank import conf
 from memorybank.core.granularity import COARSEST_PERIOD
 from memorybank.core.memory_line import MemoryLine, Source
 from memorybank.core.packing.objective import checkpoint, reached
@@ -25,6 +25,7 @@ from memorybank.language import dates
 from memorybank.models import EXTRACTIVE, Bank, Entry, Fact, FactOutput, FactSource, Granularity, KeptFact
 from memorybank.models.audience import PerRow
 from memorybank.models.fact import FactQuerySet
+from memorybank.reading.trust import trusted_speakers
 
 #: Minimum of facts to read: several times what packing compares. A larger budget reads one fact for each token.
 MIN_FACTS_READ = 2_000
@@ -98,7 +99,7 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
     above = _digests_above(bank, {parent for *_, parent, _, _ in rows if parent})
     candidates = Candidates(
         stable_before=None if complete else _stable_before(bank, budget),
-        trusted=_trusted_speakers(bank),
+        trusted=trusted_speakers(bank.pk),
     )
     cited = _ids_by_fact(
         FactSource.objects.values_list("fact_id", "source_id"), (row[1] for row in rows if not row[-4])
@@ -120,12 +121,6 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
     in_order = sorted(lines, key=lambda line: (line.era, line.order)) if written else []
     candidates.written = [line for line in in_order if line.facts[0] in written]
     return candidates
-
-
-def _trusted_speakers(bank: Bank) -> frozenset[str]:
-    from memorybank.safety.naming import display_name  # loads the rules of masking
-
-    return frozenset(map(display_name, hooks.trusted_authors(bank.pk)))
 
 
 def _as_written(line: MemoryLine) -> MemoryLine:

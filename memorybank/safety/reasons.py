@@ -27,6 +27,11 @@ class Reported(IntEnum):
     ALWAYS = 2
 
 
+def is_reported(mark: int, *, trusted: bool) -> bool:
+    """Whether a line with this mark of :class:`Reported` is told as a report, if its speaker is ``trusted`` or not."""
+    return mark > (Reported.UNLESS_TRUSTED if trusted else Reported.NO)
+
+
 def is_normative(why: str) -> bool:
     """Whether a line quarantined for this reason may still apply to its author, as a rule."""
     return bool(why) and why not in APPLIES_TO_NOBODY

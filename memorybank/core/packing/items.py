@@ -11,7 +11,7 @@ from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import ARTICLES, terms, words
 from memorybank.safety.edge_names import has_edge_name
 from memorybank.safety.quoting import quotable, quote_speech
-from memorybank.safety.reasons import Reported
+from memorybank.safety.reasons import Reported, is_reported
 from memorybank.safety.standing import is_report
 
 
@@ -120,7 +120,7 @@ def as_line(
     line = with_full_stop(inert(text))
     if approved:
         return quote_speech(line, names, has_subject=True), False
-    if reported > (Reported.UNLESS_TRUSTED if trusted else Reported.NO):
+    if is_reported(reported, trusted=trusted):
         return quotable(inert(text), names), True
     is_plain = not is_report(line, names=names, author=speaker, trusted=trusted)
     if is_plain and not has_edge_name(line, names, author=speaker):

@@ -12,8 +12,10 @@ from memorybank.models import NOBODY, Bank, Entry, Fact, FactOutput, SearchDocum
 from memorybank.reading.recall.index_cache import IndexCache, MemoryState, kept
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.searching import SearchResult, parse_question, search
-from memorybank.reading.recall.visibility import as_paragraphs, visible_lines
+from memorybank.reading.recall.visibility import as_paragraphs, trusting, visible_lines
+from memorybank.reading.trust import trusted_speakers
 from memorybank.reading.turn_filter import TurnFilter
+from memorybank.safety.reasons import is_reported
 
 #: Minimum share of its turn's score that a fact gets; the rest depends on its share of the question's words.
 MIN_FACT_SHARE = 0.5
@@ -66,14 +68,15 @@ def recall(
     rows = SearchDocument.objects.of(bank).filter(pk__in=list(scores)).visible_to(viewer)
     turns = list(rows.values_list("pk", "chat__key", "lines", "said_at", "chat_id", "sequence"))
     facts = _facts_of_turns([row[4:] for row in turns], viewer)
-    visible = visible_lines({row[0]: row[2] for row in turns}, facts)
+    trusted = trusted_speakers(bank.pk) if turns else frozenset()
+    visible = trusting(visible_lines({row[0]: row[2] for row in turns}, facts), trusted)
     lines = {turn: [line for line in own if not (line.ends or line.is_note)] for turn, own in visible.items()}
     hits = {
         pk: Hit("output", pk, key, as_paragraphs(lines[pk]), round(scores[pk], 4), said_at, (pk,))
         for pk, key, _, said_at, *_ in turns
         if lines[pk]
     }
-    fact_hits = [hit for fact in facts if fact.is_visible and (hit := _fact_hit(fact, hits, result))]
+    fact_hits = [hit for fact in facts if fact.is_visible and (hit := _fact_hit(fact, hits, result, trusted))]
     every = [hit for hit in (*hits.values(), *fact_hits) if hit.score >= threshold]
     wanted = _of_kinds(every, kinds) if kinds else every
     return sorted(wanted, key=lambda hit: (-hit.score, hit.kind == "fact", -hit.pk))[:top]
@@ -115,14 +118,15 @@ def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[Fac
     return Fact.objects.filter(entry__in=covering).states(viewer=viewer) if covering else []
 
 
-def _fact_hit(fact: FactState, turns: Mapping[int, Hit], result: SearchResult) -> Hit | None:
+def _fact_hit(fact: FactState, turns: Mapping[int, Hit], result: SearchResult, trusted: Collection[str]) -> Hit | None:
     cited = [turns[output] for output in fact.citations if output in turns]
     if not cited:
         return None
     best = max(cited, key=lambda hit: hit.score)
     score = best.score * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * _question_share(fact.text, result))
+    is_report = is_reported(fact.reported, trusted=fact.speaker in trusted)
     place = best.chat, fact.text, round(score, 4), best.created_at
-    return Hit("fact", fact.pk, *place, fact.citations, fact.speaker, fact.is_report)
+    return Hit("fact", fact.pk, *place, fact.citations, fact.speaker, is_report)
 
 
 def _question_share(text: str, result: SearchResult) -> float:

@@ -5,7 +5,7 @@ that a model wrote of a turn stand beside its sentences.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from memorybank.language.dates import format_date
 from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.safety.quoting import report_of
+from memorybank.safety.reasons import Reported, is_reported
 
 #: A sentence states a fact if they share this part of the shorter one's content words.
 MIN_SHARED_WORDS = 0.6
@@ -85,6 +86,18 @@ def visible_lines(
             released[fact.citations[0]].append((fact.speaker, fact.text, fact.weight, 0))
     shown = {turn: [] if turn in steering else _with_places(own, released.get(turn, ())) for turn, own in lines.items()}
     return {turn: _apply_changes(own, changes.get(turn, ())) + notes[turn] for turn, own in shown.items()}
+
+
+def trusting(
+    lines: Mapping[int, Sequence[VisibleSentence]], trusted: Collection[str]
+) -> dict[int, list[VisibleSentence]]:
+    """The lines of each turn; what trusted speakers say is no report, unless it always is one."""
+
+    def settled(line: VisibleSentence) -> VisibleSentence:
+        is_report = is_reported(line.reported, trusted=line.speaker in trusted)
+        return line if is_report else line._replace(reported=Reported.NO)
+
+    return {turn: list(map(settled, own)) for turn, own in lines.items()}
 
 
 def _with_places(lines: Sequence[StoredLine], released: Sequence[StoredLine]) -> list[VisibleSentence]:
