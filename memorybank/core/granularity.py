@@ -1,4 +1,4 @@
-"""The granularities of memory, called rungs: a row of RUNGS each, with calendar periods, limits and labels. Pure.
+"""The granularities of memory: the rungs of its ladder, each with its calendar periods, limits and labels. Pure.
 
 Chats roll up into days, days into ISO weeks, weeks into calendar months, and months into the background, which has no
 period: it holds all that is older, by subject.
@@ -50,7 +50,10 @@ class Rung:
 
 
 class Granularity(StrEnum):
-    """The rungs, finest first; each absorbs entries of the one before it. Database and API have these values."""
+    """How much time an entry covers, finest first; each absorbs entries of the one before it.
+
+    Database and API have these values.
+    """
 
     CONVERSATION = "conversation"
     DAY = "day"
@@ -60,7 +63,7 @@ class Granularity(StrEnum):
 
     @property
     def rung(self) -> Rung:
-        """Its row of RUNGS."""
+        """Its periods, limits and labels."""
         return RUNGS[self]
 
     @classmethod
