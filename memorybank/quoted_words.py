@@ -15,7 +15,7 @@ from django.utils.crypto import salted_hmac
 from memorybank.conf import secret_keys
 from memorybank.core.quotes import NO_QUOTES, Quotes
 from memorybank.data_inventory import OutputsByChat
-from memorybank.language.terms import terms
+from memorybank.language.terms import distinct_terms, terms, terms_among
 from memorybank.models import Bank, Chat, Output, QuotedChat
 from memorybank.models.chat import sequences_by_chat
 from memorybank.new_output import NewOutput
@@ -85,7 +85,8 @@ def mark_quotes(bank: Bank, private: Chat) -> OutputsByChat:
 
 def _own_words(turn: Output | NewOutput) -> frozenset[str]:
     """Words of an answer and its messages that are not in the question."""
-    return frozenset(terms(_said(turn))).difference(terms(turn.question))
+    said = distinct_terms(_said(turn))
+    return said - terms_among(turn.question, said)
 
 
 def _words_of_chat(chat: Chat) -> frozenset[str]:

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from memorybank.core.memory_line import MemoryLine
-from memorybank.language.terms import distinct_terms, terms
+from memorybank.language.terms import distinct_terms, terms, terms_among
 
 
 class Quotes(NamedTuple):
@@ -28,31 +28,35 @@ class LineWords:
     """The words of the lines that are not private, computed when first needed; ``words_of`` says those of a line."""
 
     def __init__(
-        self, lines: Iterable[MemoryLine] = (), words_of: Callable[[MemoryLine], Iterable[str]] | None = None
+        self, lines: Iterable[MemoryLine] = (), words_of: Callable[[MemoryLine], frozenset[str]] | None = None
     ) -> None:
-        self._lines = [line for line in lines if not line.private]
+        self._shown = [line for line in lines if not line.private]
         #: Not kept as a function: a process that stops writes the words to a file.
-        self._words = [words_of(line) for line in self._lines] if words_of else []
+        self._known = [words_of(line) for line in self._shown] if words_of else []
 
     @cached_property
-    def chats(self) -> dict[str, frozenset[str]]:
-        """For each stemmed word, the keys of the chats that are sources of every line with that word."""
+    def _words(self) -> list[frozenset[str]]:
+        return self._known or [line_words(line) for line in self._shown]
+
+    def chats(self, wanted: frozenset[str]) -> dict[str, frozenset[str]]:
+        """For each ``wanted`` word of a line, the keys of the chats that are sources of every line with that word."""
         chats_by_word: dict[str, frozenset[str]] = {}
-        for line, words in zip(self._lines, self._words or map(line_words, self._lines), strict=True):
-            chats = frozenset(line.chats)
-            for word in words:
-                chats_by_word[word] = chats_by_word.get(word, chats) & chats
+        for line, words in zip(self._shown, self._words, strict=True):
+            if common := wanted & words:
+                chats = frozenset(line.chats)
+                chats_by_word |= {word: chats_by_word.get(word, chats) & chats for word in common}
         return chats_by_word
 
 
 def find_quotes(answer: str, question: str, lines: Iterable[MemoryLine], public: Sequence[LineWords]) -> Quotes:
     """The private ``lines`` and ``public`` words that an answer repeats, without the words of its question."""
     private = frozenset(word for line in lines if line.private for word in terms(line.text))
-    sources = {word: [words.chats[word] for words in public if word in words.chats] for word in distinct_terms(answer)}
-    repeated = {word: found for word, found in sources.items() if found or word in private}
-    if not repeated:
-        return NO_QUOTES  # without reading the question, which may be a megabyte
-    asked = distinct_terms(question)
+    said = distinct_terms(answer)
+    repeated: dict[str, list[frozenset[str]]] = {word: [] for word in said & private}
+    for words in public:
+        for word, keys in words.chats(said).items():
+            repeated.setdefault(word, []).append(keys)
+    asked = terms_among(question, repeated)
     own = {word: found for word, found in repeated.items() if word not in asked}
     chats = [frozenset.intersection(*found) for found in own.values() if found]
     return Quotes(frozenset(word for word, found in own.items() if not found), frozenset[str]().union(*chats))

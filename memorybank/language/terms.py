@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from memorybank.language.characters import CJK, cjk_length, is_cjk, strip_joiners
@@ -10,6 +11,9 @@ from memorybank.language.pack_loader import collect
 MAX_WORD_CHARACTERS, STEM_CHARACTERS = 60, 6
 #: How many words a process remembers the stem of: a conversation's few, again and again.
 CACHED_STEMS = 2**15
+
+#: :func:`terms_among` searches a longer text for so many stems, or fewer, that are part of fewer other words than this.
+LONG_TEXT_CHARACTERS, MAX_SEARCHED_STEMS, MAX_OCCURRENCES = 20_000, 32, 20
 
 FUNCTION_WORDS = frozenset(collect(lambda pack: pack.words.function))
 PRAISE_WORDS = frozenset(collect(lambda pack: pack.words.praise))
@@ -22,10 +26,16 @@ _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes"
 
 def words(text: str) -> list[str]:
     """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
+    return _pieces(_WORD.findall(_folded(text)))
+
+
+def _folded(text: str) -> str:
+    return (text if text.isascii() else unicodedata.normalize("NFKC", strip_joiners(text))).casefold()
+
+
+def _pieces(found: Iterable[str]) -> list[str]:
     pieces: list[str] = []
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", strip_joiners(text))
-    for word in _WORD.findall(text.casefold()):
+    for word in found:
         if word.isascii() or len(word) == 1 or not is_cjk(word):
             pieces.append(word)
         else:
@@ -40,8 +50,49 @@ def terms(text: str) -> list[str]:
 
 def distinct_terms(text: str) -> frozenset[str]:
     """The :func:`terms` of a text without their order: each word is stemmed once."""
-    found = {word for word in words(text) if len(word) <= MAX_WORD_CHARACTERS}
-    return frozenset(map(stem, found - FUNCTION_WORDS))
+    return _distinct(words(text))
+
+
+def _distinct(found: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(stem, {word for word in found if len(word) <= MAX_WORD_CHARACTERS} - FUNCTION_WORDS))
+
+
+def terms_among(text: str, wanted: Collection[str]) -> frozenset[str]:
+    """Those of the stems ``wanted`` that are :func:`distinct_terms` of a text.
+
+    A long text is searched for a few stems, a millisecond for each and a megabyte, not split into words, which takes
+    sixty.
+    """
+    if len(text) > LONG_TEXT_CHARACTERS and len(wanted) <= MAX_SEARCHED_STEMS:
+        folded = _folded(text)
+        known = {wanted_stem: _has_term(folded, wanted_stem) for wanted_stem in wanted}
+        if None not in known.values():
+            return frozenset(wanted_stem for wanted_stem, is_known in known.items() if is_known)
+    return distinct_terms(text).intersection(wanted)
+
+
+def _has_term(folded: str, wanted_stem: str) -> bool | None:
+    """Whether a word has this stem; None if too many other words contain it."""
+    part, start = wanted_stem.removesuffix("y"), -1  # a word contains its stem, but "ies" may stand for its "y"
+    for _ in range(MAX_OCCURRENCES):
+        start = folded.find(part, start + 1)
+        if start < 0:
+            return False
+        if wanted_stem in _terms_around(folded, start):
+            return True
+    return None
+
+
+def _terms_around(folded: str, position: int) -> frozenset[str]:
+    """The terms near a position, without words that are cut off there: those that hold it are too long for a term."""
+    first, last = max(0, position - 2 * MAX_WORD_CHARACTERS), position + 2 * MAX_WORD_CHARACTERS
+    piece = folded[first:last]
+
+    def counts(word: re.Match[str]) -> bool:
+        is_whole = (word.start() or not first) and (word.end() < len(piece) or last >= len(folded))
+        return bool(is_whole or (word.end() - word.start() > 1 and is_cjk(word[0])))  # a cut run has whole pairs
+
+    return _distinct(_pieces(word[0] for word in _WORD.finditer(piece) if counts(word)))
 
 
 def informative_words(text: str) -> list[str]:
