@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .messages import ParsedRequest
+from .messages import ParsedRequest, single_spaced
 from .protocols import AnswerFormat
 from .request_identity import MEMORY_HEADER
 from .typed_words import only_labels, part, quotes_conversation
@@ -76,9 +76,12 @@ def quotes_turn(request: ParsedRequest, turns: Iterable[tuple[str, str]]) -> boo
     if not _is_alone(request):
         return False
     question = request.question
-    text = _plain("\n".join([question.text, *(quotation.text for quotation in question.quoted)]))
+    text = single_spaced("\n".join([question.text, *(quotation.text for quotation in question.quoted)]))
     return any(
-        recorded_question and recorded_answer and _plain(recorded_question) in text and _plain(recorded_answer) in text
+        recorded_question
+        and recorded_answer
+        and single_spaced(recorded_question) in text
+        and single_spaced(recorded_answer) in text
         for recorded_question, recorded_answer in turns
     )
 
@@ -95,14 +98,12 @@ def compacts(request: ParsedRequest, questions: Iterable[str]) -> bool:
 def is_summary(answer: str, request: ParsedRequest) -> bool:
     """Whether the client sends this answer back in a person's message, as a summary of the conversation."""
     pieces = [answer.strip(), *(quotation.text for quotation in part(answer).quoted)]
-    long = [_plain(piece) for piece in pieces if len(piece) >= MIN_SUMMARY_CHARACTERS]
+    long = [single_spaced(piece) for piece in pieces if len(piece) >= MIN_SUMMARY_CHARACTERS]
     messages = [*request.before, request.question]
-    texts = {role: [_plain(message.text) for message in messages if message.role == role] for role in DIALOGUE_ROLES}
+    texts = {
+        role: [single_spaced(message.text) for message in messages if message.role == role] for role in DIALOGUE_ROLES
+    }
     return any(
         any(piece in text for text in texts["user"]) and not any(piece in text for text in texts["assistant"])
         for piece in long
     )
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())

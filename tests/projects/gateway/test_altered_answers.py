@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memorybank import services
 from memorybank.models import Output
 from projects.gateway.conversations import matching
-from projects.gateway.messages import assistant_message, is_altered_answer, user_message
+from projects.gateway.messages import assistant_message, is_altered_answer, single_spaced, user_message
 from projects.gateway.protocols import ChatCompletions, Responses
 from projects.gateway.routes import Route
 from projects.gateway.turn_recording import RecordedQuestion, record_answer, record_question
@@ -89,6 +91,11 @@ def test_a_turn_that_cannot_be_recorded_says_so(program: Program) -> None:
     recorded = program.ask(CHAT, body, {"choices": [{"message": {"role": "assistant", "content": "Yes."}}]})
     assert recorded.headers()["x-memory-turn"] == "skipped: refused"
     assert not Output.objects.exists()
+
+
+@given(st.text(st.one_of(st.sampled_from("a \t\n\x1c\x85\xa0\u2003\u2028\u200b\u3000"), st.characters())))
+def test_white_space_is_collapsed_as_by_splitting(text: str) -> None:
+    assert single_spaced(text) == " ".join(text.split())
 
 
 def test_white_space_reminders_thinking_and_markdown_make_no_difference() -> None:
