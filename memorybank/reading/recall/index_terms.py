@@ -31,7 +31,7 @@ FILLER_WORDS = frozenset(map(stem, SMALL_TALK_WORDS.union(*map(words, collect(la
 #: the stem of "concerning" is that of "concert".
 ASKING_WORDS = frozenset(chain.from_iterable(map(words, collect(lambda pack: pack.talk.asking))))
 
-_APOSTROPHE, _POSSESSIVE = re.compile("['’]"), re.compile("['’]s$")
+_APOSTROPHE, POSSESSIVES = re.compile("['’]"), ("'s", "’s")
 _MONTH = "|".join(MONTHS)
 _ORDINAL, _OF = (alternation(words) for words in (pack("en").dates.ordinals, pack("en").dates.of))
 _WRITTEN_DATE = re.compile(
@@ -111,7 +111,7 @@ def content_words(text: str) -> list[str]:
 
 def possible_names(text: str) -> list[str]:
     """Everything in a text that may be a person's name: every word, and each pair of words; bounded."""
-    spoken = [_POSSESSIVE.sub("", word) for word in split_words(text)]
+    spoken = [word[:-2] if word.endswith(POSSESSIVES) else word for word in split_words(text)]
     single = [word for word in spoken if word not in FUNCTION_WORDS]
     pairs = [f"{one} {other}" for one, other in pairwise(spoken) if not FUNCTION_WORDS.issuperset((one, other))]
     return _first_and_last(list(dict.fromkeys([*single, *pairs])), 2 * MAX_QUESTION_WORDS)
@@ -150,7 +150,8 @@ def _first_and_last(words: list[str], limit: int) -> list[str]:
 
 def topic_words(question: str) -> list[str]:
     """The :func:`question_words` without ``ASKING_WORDS`` and contractions such as "what's"."""
-    topic = {stem(word) for word in split_words(question) if word not in ASKING_WORDS and not is_contraction(word)}
+    distinct = frozenset(split_words(question)) - ASKING_WORDS
+    topic = {stem(word) for word in distinct if not is_contraction(word)}
     return [word for word in question_words(question) if word in topic]
 
 

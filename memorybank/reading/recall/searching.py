@@ -26,7 +26,7 @@ from memorybank.reading.turn_filter import TurnFilter
 #: Minimum of turns to score. The others have too little in common with the question.
 MIN_RANKED_TURNS = 40
 #: Of a longer message only the two ends are read: a million characters took two seconds.
-MAX_QUESTION_CHARACTERS = 8_000
+MAX_QUESTION_CHARACTERS = 4_000
 #: Passages are searched in the chats of this many best turns.
 MAX_PASSAGE_SEEDS = 60
 
