@@ -1,7 +1,8 @@
 """Record an output and complete it: validated, in one short transaction, without a model call."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,7 +41,7 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     erased.
     """
     new.require_valid(now)
-    with transaction.atomic():
+    with _one_transaction():
         locked = _locked_bank(bank)
         if any(are_erased(locked, [new])):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
@@ -170,7 +171,7 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
     :class:`InvalidInput` if it has been erased meanwhile, and writes nothing.
     """
     outcome.require_valid()
-    with transaction.atomic():
+    with _one_transaction():
         locked = _locked_bank(bank)
         chat = _CHAT.first(locked.pk, output.chat_id)
         known = _OUTPUT.first(output.chat_id, output.pk)
@@ -202,6 +203,22 @@ def add_messages(bank: Bank, output: Output, messages: Sequence[Any], *, now: da
         new.require_valid(now)
         known.messages = _storable_messages(new)
         prepared.update([known], ["messages"])
+
+
+@contextmanager
+def _one_transaction() -> Iterator[None]:
+    """A transaction, or a part of the caller's without a savepoint: two statements less for each message.
+
+    :class:`InvalidInput`, which is raised before anything is written, does not roll back the caller's.
+    """
+    refusal = None
+    with transaction.atomic(savepoint=False):
+        try:
+            yield
+        except InvalidInput as error:
+            refusal = error
+    if refusal:
+        raise refusal
 
 
 def _is_answer_to(new: NewOutput, known: Output) -> bool:
@@ -270,7 +287,8 @@ def _insert_or_complete(bank: Bank, chat: Chat, new: NewOutput, known: Output | 
         output.pk, output.erasure_requested = known.pk, known.erasure_requested
         output.predates_memory = known.predates_memory
         output.set_aside, output.replaces = known.set_aside, known.replaces
-        prepared.update([output], ANSWER_FIELDS)
+        # The others are left alone: PostgreSQL need not write a long question again.
+        prepared.update([output], [name for name in ANSWER_FIELDS if getattr(output, name) != getattr(known, name)])
     else:
         prepared.insert([output])
     QuotedChat.objects.record(output, quoted)
