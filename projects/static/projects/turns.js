@@ -69,7 +69,7 @@
   // Answers that came while the page was open have their line of acts on the server, and one is no longer the last.
   const catchUp = async () => {
     const fresh = await pageAt(location.pathname);
-    for (const turn of turns.querySelectorAll(".turn[id]")) {
+    for (const turn of turns.querySelectorAll(".turn[id]:not(.looked-at)")) {
       const acts = fresh.getElementById(turn.id)?.querySelector(":scope:not(:has([data-stream])) > .turn-acts"); // it may be answered by now
       const old = turn.querySelector(".turn-acts");
       if (acts && old?.outerHTML !== acts.outerHTML) old ? old.replaceWith(acts) : turn.append(acts);
@@ -96,7 +96,15 @@
     setTimeout(() => { link.textContent = before; }, 2000);
   };
 
-  const opened = { "copy-answer": copyAnswer, used: useMemory, edit, cite: showSource };
+  // Another version of a turn, to look at.
+  const look = async (link) => {
+    const turn = link.closest(".turn");
+    const other = (await pageAt(link.href)).getElementById(turn.id);
+    turn.replaceWith(other);
+    (other.querySelector(`[aria-label="${link.ariaLabel}"]`) ?? other.querySelector(".version")).focus();
+  };
+
+  const opened = { "copy-answer": copyAnswer, used: useMemory, edit, cite: showSource, version: look };
   turns.addEventListener("click", (event) => {
     const link = event.target.closest(".turn-acts a, a.cite");
     const open = link && !event.ctrlKey && !event.metaKey && !event.shiftKey && opened[link.className];
