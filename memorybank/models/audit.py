@@ -165,17 +165,17 @@ ACTION_TEXTS = {
     "enable": pgettext_lazy("somebody", "switched memory on"),
     "disable": pgettext_lazy("somebody", "switched memory off"),
     "configure": pgettext_lazy("somebody", "changed settings"),
-    "pin": pgettext_lazy("somebody", "pinned"),
-    "unpin": pgettext_lazy("somebody", "unpinned"),
-    "add": pgettext_lazy("somebody", "wrote by hand"),
-    "edit": pgettext_lazy("somebody", "edited"),
-    "hide": pgettext_lazy("somebody", "hid"),
-    "show": pgettext_lazy("somebody", "restored"),
-    "release": pgettext_lazy("somebody", "released from quarantine"),
-    "keep": pgettext_lazy("somebody", "quarantined for good"),
+    "pin": pgettext_lazy("somebody", "pinned a line"),
+    "unpin": pgettext_lazy("somebody", "unpinned a line"),
+    "add": pgettext_lazy("somebody", "added a line by hand"),
+    "edit": pgettext_lazy("somebody", "corrected a line"),
+    "hide": pgettext_lazy("somebody", "hid a line"),
+    "show": pgettext_lazy("somebody", "showed a hidden line again"),
+    "release": pgettext_lazy("somebody", "approved a line for everybody"),
+    "keep": pgettext_lazy("somebody", "left a line to its author"),
     "erase": pgettext_lazy("somebody", "deleted expired data"),
     "export": pgettext_lazy("somebody", "exported everything"),
-    "read": pgettext_lazy("somebody", "read the turns of a line"),
+    "read": pgettext_lazy("somebody", "read the messages of a line"),
     "retry": pgettext_lazy("somebody", "had parked chats tried again"),
     "private": pgettext_lazy("somebody", "made a chat private"),
     "public": pgettext_lazy("somebody", "shared a chat again"),
@@ -243,6 +243,10 @@ class Event(HashChainedEvent):
         """The actor's action in words, such as “pinned”."""
         said = ERASURE_WORDS.get(self.detail.get("kind", "")) or ACTION_TEXTS.get(self.action)
         words = str(said or self.get_action_display().lower())
+        if self.detail.get("undone"):
+            words = gettext("took back the approval of a line")
+        if (number := len(self.detail["facts"]) if isinstance(self.detail.get("facts"), list) else 1) > 1:
+            words = gettext("%(words)s (%(number)s lines)") % {"words": words, "number": number}
         if self.action == self.Action.RELEASE and "reason" in self.detail:
             words = gettext("%(words)s (it %(reason)s)") % {"words": words, "reason": gettext(self.detail["reason"])}
         if self.detail.get("taken_in"):

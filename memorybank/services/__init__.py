@@ -24,6 +24,7 @@ from memorybank.core.reports import ExplainedLine, RunReport
 from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
 from memorybank.hooks import Change, send_task
 from memorybank.i18n import translate_models
+from memorybank.language.terms import terms as content_words
 from memorybank.models import (
     BY_HAND,
     NOBODY,
@@ -79,6 +80,7 @@ from memorybank.quoted_words import store_quotes
 from memorybank.reading.browsing import (
     Origin,
     browse,
+    facts_from,
     lines_to_review,
     origins,
     resting_beside,
@@ -153,6 +155,7 @@ if TYPE_CHECKING:
     from memorybank.erasure.erase import erase, erase_everything, grant_erasure_request
     from memorybank.erasure.replay import receipts, replay
     from memorybank.erasure.requests import reject_erasure_request
+    from memorybank.erasure.scope import quoting_titles
     from memorybank.indexing.document_writer import reindex
     from memorybank.model_calls.budget_cap import cost_this_month, month_of, spent_since
     from memorybank.model_calls.session import current_outage
@@ -172,6 +175,7 @@ if TYPE_CHECKING:
         release,
         restore,
         unpin,
+        withdraw_release,
     )
     from memorybank.writing.recording import add_messages, record_many, reopen_output, retry_output
     from memorybank.writing.revisions import complete, record
@@ -188,6 +192,7 @@ _LATE = {
         "memorybank.erasure.erase": "erase_everything erase grant_erasure_request",
         "memorybank.erasure.replay": "receipts replay",
         "memorybank.erasure.requests": "reject_erasure_request",
+        "memorybank.erasure.scope": "quoting_titles",
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",
         "memorybank.monitoring.statistics": "expire_statistics",
@@ -196,7 +201,8 @@ _LATE = {
         "memorybank.services.provider_errors": "clean_error",
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.bank_settings": "configure disable enable opt_out retry_parked set_audience",
-        "memorybank.writing.fact_edits": "add_fact edit_facts hide confirm_quarantine pin release restore unpin",
+        "memorybank.writing.fact_edits": "add_fact edit_facts hide confirm_quarantine pin release restore unpin"
+        " withdraw_release",
         "memorybank.writing.recording": "add_messages record_many reopen_output retry_output",
         "memorybank.writing.revisions": "complete record",
         "memorybank.writing.versions": "bring_back link_versions set_aside show_version versions_of",

@@ -83,6 +83,25 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
 
 
 @at_present
+def withdraw_release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
+    """Quarantine released facts again, for the reason that they were released from; return how many were released."""
+    with _locked_facts(bank, fact_ids) as (row, facts):
+        released = [fact for fact in facts if fact.released_by and not fact.quarantine]
+        reasons: dict[int, str] = {}
+        for event in row.events.filter(action=Event.Action.RELEASE, detail__fact__in=[fact.pk for fact in released]):
+            reasons.setdefault(event.detail["fact"], event.detail["reason"])  # the newest event comes first
+        withdrawn = [fact for fact in released if fact.pk in reasons]
+        for fact in withdrawn:
+            set_quarantine(fact, reasons[fact.pk])
+            fact.released_by = ""
+            fact.save()
+        if withdrawn:
+            invalidate(row, facts=[fact.pk for fact in withdrawn], now=now)
+            log(row, actor, Event.Action.KEEP, now, facts=[fact.pk for fact in withdrawn], undone=True)
+    return len(withdrawn)
+
+
+@at_present
 def confirm_quarantine(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Confirm the quarantine of facts, so that nobody need review them again; return how many were unreviewed."""
     with _locked_facts(bank, fact_ids) as (row, facts):

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import Http404, HttpResponse
 from django.urls import reverse
+from django.utils.text import Truncator
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -18,14 +19,17 @@ from .page import MemoryPage, memory_page
 
 #: Maximum number of facts in one form: enough for a page of lines, each with all the facts that it states.
 MAX_FACTS_IN_FORM = 500
+#: Characters of a line that a message about it shows.
+MAX_CHARACTERS_NAMED = 80
 
 #: The service function of each decision, and its message. By name, because services are imported on first use.
 DECISIONS: dict[str, tuple[str, Any]] = {
     "pin": ("pin", _("pinned: every chat gets it")),
     "unpin": ("unpin", _("no longer pinned")),
-    "hide": ("hide", _("hidden: in no prompt from now on")),
-    "restore": ("restore", _("restored: in prompts from the next sweep on")),
-    "release": ("release", _("released: in prompts from the next sweep on")),
+    "hide": ("hide", _("hidden: told in no chat from now on")),
+    "restore": ("restore", _("restored: told in chats again from the next minute on")),
+    "release": ("release", _("approved: told in every chat from the next minute on")),
+    "withdraw": ("withdraw_release", _("waiting for approval again: told in no chat but its author’s")),
     "keep": ("confirm_quarantine", _("quarantined for good")),
 }
 
@@ -39,11 +43,13 @@ def decide(page: MemoryPage) -> HttpResponse:
         return page.redirect_back()
     shown = list(page.facts.filter(pk__in=facts, hidden=False).values_list("pk", flat=True))
     if count := getattr(services, service)(page.bank, fact_ids=facts, actor=page.actor):
-        lines = ngettext("%(number)s line", "%(number)s lines", count) % {"number": intcomma(count)}
+        done = f"{_subject(page, facts, count)} {outcome}."
         if service == "hide":
-            offer_restoring(page, f"{lines} {outcome}.", shown)
+            offer_undo(page, done, "restore", shown)
+        elif service == "release":
+            offer_undo(page, done, "withdraw", facts)
         else:
-            messages.success(page.request, f"{lines} {outcome}.")
+            messages.success(page.request, done)
     else:
         messages.success(page.request, gettext("No changes: this was done already."))
     return page.redirect_back(facts[0] if service == "restore" else None)
@@ -103,9 +109,16 @@ def retry(page: MemoryPage) -> HttpResponse:
     return page.redirect_back()
 
 
-def offer_restoring(page: MemoryPage, text: str, facts: list[int]) -> None:
-    """Say that these facts are hidden, with a button that shows them again."""
-    fields = [("do", "restore"), ("next", page.previous_address()), *(("fact", services.public_id(pk)) for pk in facts)]
+def _subject(page: MemoryPage, facts: list[int], count: int) -> str:
+    """What a message is about: the words of one line, or how many lines."""
+    if len(facts) == 1 and (line := page.facts.filter(pk=facts[0]).first()):
+        return gettext("“%(text)s”") % {"text": Truncator(line.text).chars(MAX_CHARACTERS_NAMED)}
+    return ngettext("%(number)s line", "%(number)s lines", count) % {"number": intcomma(count)}
+
+
+def offer_undo(page: MemoryPage, text: str, do: str, facts: list[int]) -> None:
+    """Say what was done, with a button that undoes it by another decision about these facts."""
+    fields = [("do", do), ("next", page.previous_address()), *(("fact", services.public_id(pk)) for pk in facts)]
     address = reverse("memory-decide", args=[page.project.tenant.slug, page.project.slug])
     undo.notice(page.request, text, address=address, fields=fields)
 
