@@ -57,9 +57,14 @@ def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) 
     """Other facts that ``viewer`` may read and that rest on the same turns: erasing those turns deletes them, too."""
     own = {*facts, *FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True)}
     turns = FactOutput.objects.filter(fact__in=own, fact__bank=bank).values_list("output_id", flat=True)
-    lost = set(FactOutput.objects.filter(output__in=set(turns)).values_list("fact_id", flat=True))
+    return facts_from(bank, set(turns), viewer=viewer).exclude(pk__in=facts)
+
+
+def facts_from(bank: Bank, outputs: Collection[int], *, viewer: str = NOBODY) -> FactQuerySet:
+    """The facts that ``viewer`` may read and that rest on these outputs, with the digest lines that restate them."""
+    lost = set(FactOutput.objects.filter(output__in=outputs, fact__bank=bank).values_list("fact_id", flat=True))
     restating = FactSource.objects.filter(source__in=lost).values("fact")
-    return browse(bank, viewer=viewer).filter(Q(pk__in=lost) | Q(pk__in=restating)).exclude(pk__in=facts)
+    return browse(bank, viewer=viewer).filter(Q(pk__in=lost) | Q(pk__in=restating))
 
 
 @at_present

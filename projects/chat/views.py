@@ -5,7 +5,6 @@ from functools import partial
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -15,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
 from memorybank.services import Chat, PublicId
-from projects.memory.erasure_views import receipt_parts
+from projects.memory.erasure_views import erased_notice, receipt_parts
 from projects.memory.memory_search import search_memory
 from projects.models import Conversation, Project, Role
 from projects.tenancy import permissions
@@ -204,10 +203,9 @@ def delete(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse
     """Erase a chat if ``sure=yes`` is posted; otherwise show what would be erased with it."""
     actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
     receipt = services.erase(project.bank, chat=chat.key, actor=actor, dry_run=not sure)
-    parts = receipt_parts(receipt.counts)
     if not sure:
         others = revisions.other_authors(services.turns_of(chat), request.user)
-        return render(request, "projects/delete.html", {"project": project, "chat": chat, "others": others, **parts})
-    erased = ", ".join(f"{intcomma(count)} {noun}" for count, noun in parts["erased"])
-    messages.success(request, _("Deleted from the chat and from memory: %(gone)s.") % {"gone": erased})
+        context = {"project": project, "chat": chat, "others": others, **receipt_parts(receipt.counts)}
+        return render(request, "projects/delete.html", context)
+    messages.success(request, erased_notice(request.user, project, receipt))
     return redirect("project", project.tenant.slug, project.slug)

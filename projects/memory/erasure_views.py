@@ -5,14 +5,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank, PublicId
+from memorybank.services import Bank, ErasureReceipt, PublicId
+from projects.models import Project, Role
+from projects.tenancy import permissions
 
 from .actions import posted_facts
 from .page import MemoryPage, memory_page
@@ -103,3 +109,13 @@ def receipt_parts(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]
         part: [(counts[name], words[name] % counts[name]) for name in words if name in counts]
         for part, words in parts.items()
     }
+
+
+def erased_notice(user: User, project: Project, receipt: ErasureReceipt) -> str:
+    """What was erased, in one sentence; owners and admins get a link to the receipt."""
+    erased = ", ".join(f"{intcomma(count)} {noun}" for count, noun in receipt_parts(receipt.counts)["erased"])
+    text = _("Deleted from the chat and from memory: %(gone)s.") % {"gone": erased}
+    if not permissions.may(user, project.tenant, Role.ADMIN):
+        return text
+    address = reverse("memory-receipt", args=[project.tenant.slug, project.slug, receipt.id])
+    return format_html('{} <a href="{}">{}</a>', text, address, _("Receipt"))
