@@ -92,9 +92,12 @@ class Dashboard:
 
 @at_present
 def load_dashboard(banks: QuerySet[Bank], *, period: int = 0, now: datetime = PRESENT) -> Dashboard:
-    """The dashboard of these banks. A ``period`` that is not in ``CHART_PERIOD_DAYS`` is replaced with one that is."""
+    """The dashboard of these banks. ``period`` is in ``CHART_PERIOD_DAYS`` or the days of this month (UTC) so far.
+
+    Any other value is replaced with one of ``CHART_PERIOD_DAYS``.
+    """
     ids = banks.order_by().values("pk")
-    if period not in CHART_PERIOD_DAYS:
+    if period not in (*CHART_PERIOD_DAYS, now.astimezone(UTC).day):
         period = shortest_period(ids, now)
     chats = Chat.objects.filter(bank__in=ids)
     # Private chats must leave no trace here, so their quarantined lines are not counted either.

@@ -1,10 +1,13 @@
 """The operator's dashboard, and the same charts of one project: tiles, charts and tables."""
 
+from datetime import UTC
 from decimal import Decimal
 from typing import Any
 
 from django import template
 from django.contrib.auth.models import User
+from django.template.defaultfilters import floatformat
+from django.utils.timezone import now
 
 from memorybank import services
 from memorybank.services import CHART_PERIODS, Dashboard, LLMCall
@@ -20,32 +23,39 @@ PURPOSES = ("chat", "compact", "title", "summary", "chunk", "merge", "digest", "
 #: A share is drawn up to all of it.
 FULL_BAR_BY_UNIT = {"%": 100.0}
 DAYS_A_MONTH = 30
+#: The period from the first day of this month (UTC), in addresses.
+THIS_MONTH = "month"
 
 
 @register.inclusion_tag("projects/board.html", takes_context=True)
 def board(context: dict[str, Any]) -> dict[str, Any]:
     """The dashboard of everything that the reader may see."""
     user: User = context["request"].user
-    dashboard = services.load_dashboard(permissions.banks_for(user), period=_period(context))
-    return {"board": dashboard, "usage": _usage(user, dashboard), **_charts(dashboard, None)}
+    period, is_month = _period(context, default="")
+    dashboard = services.load_dashboard(permissions.banks_for(user), period=period)
+    return {"board": dashboard, "is_month": is_month, "usage": _usage(user, dashboard), **_charts(dashboard, None)}
 
 
 @register.inclusion_tag("projects/charts.html", takes_context=True)
 def project_charts(context: dict[str, Any], project: Project) -> dict[str, Any]:
-    """The costs and figures of one project."""
-    dashboard = services.load_dashboard(services.all_banks().filter(pk=project.bank_id), period=_period(context))
-    return {"board": dashboard, "of_project": True, **_charts(dashboard, project.cap)}
+    """The costs and figures of one project, by default of this month."""
+    period, is_month = _period(context, default=THIS_MONTH)
+    dashboard = services.load_dashboard(services.all_banks().filter(pk=project.bank_id), period=period)
+    return {"board": dashboard, "is_month": is_month, "of_project": True, **_charts(dashboard, project.cap)}
 
 
 @register.filter
 def money(value: Decimal | float) -> str:
     """An amount with the currency of the prices."""
-    return f"{value:,.4f} {currency()}" if 0 < value < 1 else f"{value:,.2f} {currency()}"
+    return f"{floatformat(value, '4g' if 0 < value < 1 else '2g')} {currency()}"
 
 
-def _period(context: dict[str, Any]) -> int:
-    days = context["request"].GET.get("days", "")
-    return int(days) if days.isascii() and days.isdigit() and len(days) < 4 else 0
+def _period(context: dict[str, Any], default: str) -> tuple[int, bool]:
+    """The number of days that the address asks for, 0 if none, and whether they are those of this month."""
+    days = context["request"].GET.get("days", default)
+    if days == THIS_MONTH:
+        return now().astimezone(UTC).day, True
+    return (int(days) if days.isascii() and days.isdigit() and len(days) < 4 else 0), False
 
 
 def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
