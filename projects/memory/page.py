@@ -18,6 +18,9 @@ from projects.models import Project, Role
 from projects.tenancy import permissions
 from projects.web.requests import MemberRequest
 
+from .line_sources import own_lines
+from .rows import Row
+
 #: Maximum number of other lines that are listed before their turns are erased.
 MAX_LINES_BESIDE = 100
 
@@ -43,6 +46,13 @@ class MemoryPage:
         """The facts that the reader may see: owners and admins see hidden and quarantined ones, too."""
         return self.facts if self.may_act else self.facts.may_be_shown()
 
+    def mark_own(self, rows: Collection[Row]) -> None:
+        """Set what the reader may correct of each line; owners and admins may correct all of them."""
+        if not self.may_act:
+            own = own_lines(self.facts, [row.fact for row in rows if row.fact], self.actor)
+            for row in rows:
+                row.own = own.get(row.fact.pk, []) if row.fact else []
+
     def own(self, facts: Iterable[Fact]) -> set[int]:
         """The ids of these facts, limited to facts based on the reader's own words alone."""
         own = services.in_own_words(facts, services.Asker(author=self.actor))
@@ -66,12 +76,12 @@ class MemoryPage:
         }
         return render(self.request, f"projects/memory/{part}.html", {**frame, **context})
 
-    def previous_address(self) -> str:
-        """The address of the page that posted the form; the memory page if ``next`` is missing or not local."""
-        address = self.request.POST.get("next", "")
+    def previous_address(self, name: str = "memory") -> str:
+        """The address of the page that led here; the page ``name`` if ``next`` is missing or not local."""
+        address = self.request.POST.get("next", "") or self.request.GET.get("next", "")
         if address.startswith("/") and url_has_allowed_host_and_scheme(address, allowed_hosts=None):
             return address
-        return reverse("memory", args=[self.project.tenant.slug, self.project.slug])
+        return reverse(name, args=[self.project.tenant.slug, self.project.slug])
 
     def redirect_back(self, line: int | None = None) -> HttpResponse:
         """Redirect to the previous page, at the line of this fact if it is given and on that page."""

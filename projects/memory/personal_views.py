@@ -4,6 +4,7 @@ Readers can correct, hide and forget facts that are based on their own words alo
 """
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core import signing
@@ -21,7 +22,7 @@ from projects.web import undo
 from projects.web.pagination import numbered_page
 
 from . import rows as memory_rows
-from .erasure_views import receipt_parts
+from .erasure_views import erased_notice, receipt_parts
 from .page import MemoryPage, memory_page
 from .usage_views import own_pages
 
@@ -55,6 +56,7 @@ def own_page(page: MemoryPage, fact: int) -> HttpResponse:
     origins = services.origins(bank, [row], viewer=asker.person)[row.pk]
     pages = own_pages(bank, [origin.output for origin in origins], page.request.user)
     context = {"row": memory_rows.fact_row(row), "beside": beside, "pages": list(pages.values())}
+    context["previous"] = page.previous_address("memory-facts")
     return page.render("own", {**context, **receipt_parts(receipt.counts)})
 
 
@@ -69,24 +71,33 @@ def decide(page: MemoryPage) -> HttpResponse:
     bank = _bank_of(fact)
     try:
         if do == "forget":
-            services.erase(bank, facts=[fact.pk], actor=page.actor)
-            messages.success(page.request, gettext("Forgotten, with the messages it came from."))
+            receipt = services.erase(bank, facts=[fact.pk], actor=page.actor)
+            project = page.project if bank == page.bank else Project.objects.select_related("tenant").get(bank=bank)
+            messages.success(page.request, erased_notice(page.request.user, project, receipt))
         elif do == "hide":
             services.hide(bank, fact_ids=[fact.pk], actor=page.actor)
             token = signing.dumps([bank.pk, fact.pk], salt=_salt(page))
             fields = [("do", "restore"), ("token", token)]
             undo.notice(
-                page.request, gettext("Hidden: in no prompt from now on."), address=_address(page), fields=fields
+                page.request, gettext("Hidden: told in no chat from now on."), address=_address(page), fields=fields
             )
         else:
             text = form.get("text", "")
             services.edit_facts(bank, fact_ids=[fact.pk], text=text, actor=page.actor, screened=not page.may_act)
             messages.success(page.request, gettext("Corrected. Shown as your correction."))
-            own_lines = reverse("memory-mine", args=[page.project.tenant.slug, page.project.slug])
-            return redirect(f"{own_lines}#line-{services.public_id(fact.pk)}")
+            return redirect(_after_correcting(page, fact))
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
-    return redirect("memory-mine", page.project.tenant.slug, page.project.slug)
+    return redirect(page.previous_address("memory-mine"))
+
+
+def _after_correcting(page: MemoryPage, fact: Fact) -> str:
+    """The address of the line with its new wording: in the list of one's own lines, or on the page of the line."""
+    path = [page.project.tenant.slug, page.project.slug]
+    if not page.request.POST.get("next"):
+        return f"{reverse('memory-mine', args=path)}#line-{services.public_id(fact.pk)}"
+    previous = urlencode({"next": page.previous_address("memory-facts")})
+    return f"{reverse('memory-own', args=[*path, fact.pk])}?{previous}"
 
 
 def _restore(page: MemoryPage, token: str) -> HttpResponse:

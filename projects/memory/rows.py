@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.text import Truncator
 from django.utils.translation import gettext
@@ -24,11 +23,11 @@ from memorybank.services import (
     Fact,
     Granularity,
     MemoryLine,
-    Origin,
     Text,
     public_id,
 )
-from projects.models import Conversation
+
+from .line_sources import LineSources, own_messages, sources_of
 
 #: The parts of the token meter and their labels, in the order of a block.
 METER_LABELS = {
@@ -61,20 +60,12 @@ class Segment:
     width: float
 
 
-@dataclass(frozen=True, slots=True)
-class SourceTurn:
-    """A turn that a line is based on, and its address if it is in one of the reader's own chats."""
-
-    origin: Origin
-    address: str = ""
-
-
 @dataclass(slots=True)
 class Row:
     """A line of the block, or a fact. ``badges`` are pairs of a CSS class and a label.
 
     ``heading`` is that within its day or period, if any. ``fact_ids`` are public ids. ``pieces`` are parts of the text,
-    and whether each is a reason for quarantine.
+    and whether each is a reason for quarantine. ``own`` are the facts of it that its reader may correct.
     """
 
     line: MemoryLine | Fact
@@ -83,8 +74,9 @@ class Row:
     fact_ids: list[str]
     heading: str = ""
     badges: list[tuple[str, str]] = field(default_factory=list)
-    turns: list[SourceTurn] = field(default_factory=list)
+    sources: LineSources = field(default_factory=LineSources)
     pieces: list[tuple[str, bool]] = field(default_factory=list)
+    own: list[Fact] = field(default_factory=list)
 
 
 def meter(block: Text, budget: int) -> list[Segment]:
@@ -107,13 +99,7 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
     ids = {fact for line in lines for fact in line.facts}
     facts = {fact.pk: fact for fact in services.facts_of(bank).filter(pk__in=ids).select_related("entry__chat")}
     origins = services.origins(bank, list(facts.values()))
-    chats = {origin.chat for turns in origins.values() for origin in turns}
-    own_chats = set(Conversation.objects.filter(owner=reader, chat__in=chats).values_list("chat_id", flat=True))
-
-    def source_turn(origin: Origin) -> SourceTurn:
-        own = origin.chat in own_chats
-        return SourceTurn(origin, turn_address(bank, origin.chat_key, origin.output, origin.sequence) if own else "")
-
+    own = own_messages(bank, [origin for turns in origins.values() for origin in turns], reader)
     rows = []
     for line in lines:
         known = [facts[pk] for pk in line.facts if pk in facts]
@@ -122,7 +108,7 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
         current = line._replace(pinned=any(fact.pinned for fact in known))  # a pin may be newer than the block
         row = Row(current, day, known[0] if known else None, [public_id(fact.pk) for fact in known])
         row.badges = _edit_badges(known[0]) if known else []
-        row.turns = [source_turn(origin) for origin in sorted(turns.values(), key=attrgetter("sequence"))]
+        row.sources = sources_of(bank, line.text, sorted(turns.values(), key=attrgetter("sequence")), own)
         if known and line.granularity is Granularity.BACKGROUND and not line.pinned:
             kind = known[0].kind if line.restates else ""
             row.heading = str(BACKGROUND_HEADINGS[kind])
@@ -213,9 +199,3 @@ def when(line: MemoryLine | BlockLineVersion) -> str:
 
 def _day_text(day: date) -> str:
     return date_format(day, gettext("j F Y"))
-
-
-def turn_address(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
-    """The address of the chat page on which this turn is the last one."""
-    chat = reverse("chat", args=[bank.project.tenant.slug, bank.project.slug, chat_key])
-    return f"{chat}?before={public_id(sequence + 1)}#turn-{public_id(output)}"

@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse
 
 from memorybank import services
 from memorybank.services import Bank, Fact, PublicId
+from projects.tenancy import people
 from projects.web.pagination import numbered_page
 
 from . import block_history, timeline
@@ -21,6 +22,8 @@ MAX_QUESTION_CHARACTERS = 1000
 #: Maximum number of members suggested in the field for a person's name.
 MAX_SUGGESTED_MEMBERS = 500
 MAX_PARKED_SHOWN = 50
+#: Maximum number of people named who may correct what others said.
+MAX_OWNERS_NAMED = 3
 
 
 @memory_page("memory")
@@ -29,13 +32,14 @@ def now_page(page: MemoryPage) -> HttpResponse:
     trial = page.request.GET.get("ask", "").replace("\x00", "")[:MAX_QUESTION_CHARACTERS]
     memory = services.prompt_memory(page.bank, question=trial)
     rows = memory_rows.block_rows(page.bank, memory.block.lines, page.request.user)
+    page.mark_own(rows)
     context = {
         "memory": memory,
         "waiting_summaries": services.count_stale_entries(page.bank),
         "trial": trial,
         "meter": memory_rows.meter(memory.block, page.bank.max_tokens),
         "rows": rows,
-        "own": page.own(row.fact for row in rows if row.fact) if not page.may_act else (),
+        "owners": sorted(people.trusted_authors(page.bank.pk))[:MAX_OWNERS_NAMED] if not page.may_act else (),
         "kinds": Fact._meta.get_field("kind").flatchoices,
     }
     return page.render("now", context)
@@ -49,8 +53,8 @@ def facts_page(page: MemoryPage) -> HttpResponse:
     facts = numbered_page(page.request, form.matching(page.bank), FACTS_ON_A_PAGE)
     restated = services.restated_fact_ids(page.bank, in_block)
     rows = [memory_rows.fact_row(fact, in_block, restated) for fact in facts]
-    own = page.own(facts) if not page.may_act else ()
-    return page.render("facts", {"form": form, "page": facts, "rows": rows, "own": own, "query": form.query()})
+    page.mark_own(rows)
+    return page.render("facts", {"form": form, "page": facts, "rows": rows, "query": form.query()})
 
 
 @memory_page("memory-timeline")
@@ -100,7 +104,7 @@ def review_page(page: MemoryPage) -> HttpResponse:
 def activity_page(page: MemoryPage) -> HttpResponse:
     events = numbered_page(page.request, services.events_of(page.bank), EVENTS_ON_A_PAGE)
     members = page.project.tenant.memberships.order_by("user__username")[:MAX_SUGGESTED_MEMBERS]
-    people = members.values_list("user__username", flat=True) if page.may_act else ()
+    suggested = members.values_list("user__username", flat=True) if page.may_act else ()
     changes = block_history.changes_at(page.bank, [event.at for event in events], include_hidden=page.may_act)
     rows = [memory_rows.event_row(event) for event in events]
     ids = {fact for row in rows for fact in row["facts"]}
@@ -110,4 +114,4 @@ def activity_page(page: MemoryPage) -> HttpResponse:
         if row["event"].action not in services.ERASING_ACTIONS:  # nobody may learn what was erased
             row["change"] = changes.get(row["event"].at)
     parked = services.chats_of(page.bank).parked().order_by("-parked_at")[:MAX_PARKED_SHOWN] if page.may_act else ()
-    return page.render("activity", {"page": events, "people": people, "rows": rows, "parked": parked})
+    return page.render("activity", {"page": events, "people": suggested, "rows": rows, "parked": parked})

@@ -16,6 +16,7 @@ from memorybank.core.granularity import EPOCH
 from memorybank.models import Bank, Entry, Fact
 from memorybank.services import PublicId
 from projects.memory import filters, timeline
+from projects.models import Conversation
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.factories import add_fact
 
@@ -79,7 +80,7 @@ class NowTest(MemoryPageCase):
             [("What is known", "crane orange."), ("What is planned", "paint crane."), ("What is planned", "sail.")],
         )
         self.assertContains(page, "<h4>What is planned</h4>", count=1, html=True)
-        self.assertTrue(all(row.turns for row in page.context["rows"]))
+        self.assertTrue(all(row.sources.count for row in page.context["rows"]))
 
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
@@ -102,14 +103,58 @@ class NowTest(MemoryPageCase):
         )
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
         anchor = f"#turn-{PublicId().to_url(output.pk)}"
-        mine = re.search(rf'href="([^"]*{anchor})"', self.see(self.bob).content.decode())
+        mine = re.search(
+            rf'href="([^"]*{anchor})"><bdi>Bob likes green tea.</bdi>', self.see(self.bob).content.decode()
+        )
         assert mine
         self.assertContains(self.client.get(mine[1].replace("&amp;", "&")), f'id="{anchor[1:]}"')
         self.assertNotContains(self.see(self.vera), anchor)
+        self.assertContains(self.see(self.vera), "1 message in chats of others (bob).")
+        self.assertContains(self.see(self.vera), "the owners and admins: alice.")
         fact = Fact.objects.get(text__contains="green tea")
         self.assertContains(self.see(self.alice), self.url("memory-why", fact.pk))
         self.assertContains(self.see(self.alice, "memory-why", fact.pk), "Bob likes green tea.")
         self.assertEqual(self.apollo.bank.events.first().detail["outputs"], [output.pk])  # type: ignore[union-attr]
+
+    def test_a_line_leads_to_the_own_message_that_it_has_the_most_words_of_first(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        said = ("The budget is tight.", "Our harbour budget is 310,000 euros until June.")
+        for number, question in enumerate(said):
+            at = NOON + timedelta(minutes=number)
+            fields = {"chat_key": chat.key, "author": "bob", "question": question}
+            services.record(self.apollo.bank, **fields, created_at=at, now=at)
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
+        line = Fact.objects.get(text__contains="310,000")
+        line.outputs.set(chat.outputs.all())
+        [row] = [row for row in self.see(self.bob).context["rows"] if "310,000" in row.line.text]
+        self.assertEqual([message.label for message in row.sources.messages], [said[1], said[0]])
+        self.assertEqual(self.see(self.alice).content.decode().count("Read what was said there"), 4)
+        Conversation.objects.filter(chat=chat).update(owner=self.alice)  # all of its sources are her own
+        self.assertEqual(self.see(self.alice).content.decode().count("Read what was said there"), 2)
+
+    def test_a_member_corrects_own_words_that_a_summary_mixed_with_those_of_others(self) -> None:
+        ferry = Fact.objects.get(text=FERRY)
+        self.remember(self.apollo, "tom", "The harbour opens at noon.", "c9")
+        harbour = Fact.objects.get(text__contains="harbour")
+        background = Entry.objects.create(
+            bank=self.apollo.bank,
+            granularity="background",
+            period_start=EPOCH,
+            output_count=2,
+            first_at=NOON,
+            last_at=NOON,
+            method="model",
+        )
+        cited = [harbour.pk, ferry.pk]
+        line = add_fact(background, "harbour opens at noon, ferry Tuesday", speaker="", detail=False, citations=cited)
+        self.apollo.bank.entries.leaves().absorb_into(background)
+        Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, consolidate_at=NOON)
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=3))
+        for name in ("memory", "memory-facts"):
+            [row] = [row for row in self.see(self.bob, name).context["rows"] if row.fact and row.fact.pk == line.pk]
+            self.assertEqual(row.own, [ferry])
+        self.assertContains(self.see(self.bob), f"You said “{FERRY}”. Wrong? Correct or forget it")
+        self.assertContains(self.see(self.bob, "memory-own", ferry.pk), FERRY)
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
         question = "What colour is the zanzibar crane?"
@@ -303,10 +348,26 @@ class ReviewTest(MemoryPageCase):
         self.assertNotContains(self.see(self.vera, "memory-facts"), "outage")
         self.assertContains(self.see(self.alice, "memory-facts"), "quarantined: ")
 
+    def test_an_approval_is_taken_back_with_one_click(self) -> None:
+        reason = self.rule.quarantine
+        form = (
+            self.decide(self.alice, "release", self.rule).content.decode().split('class="undo">')[1].split("</form>")[0]
+        )
+        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+        self.rule.refresh_from_db()
+        self.assertEqual((self.rule.quarantine, self.rule.released_by), ("", "alice"))
+        page = self.client.post(self.url("memory-decide"), fields, follow=True)
+        self.assertContains(page, "waiting for approval again")
+        self.rule.refresh_from_db()
+        self.assertEqual((self.rule.quarantine, self.rule.normative, self.rule.released_by), (reason, True, ""))
+        self.assertContains(self.see(self.alice, "memory-review"), "outage")
+        self.assertContains(self.see(self.alice, "memory-activity"), "took back the approval of a line")
+
     def test_it_is_released_kept_or_deleted(self) -> None:
         self.assertContains(self.decide(self.alice, "keep", self.rule), "quarantined for good")
         self.assertNotContains(self.see(self.alice), 'class="count"')
-        self.assertContains(self.decide(self.alice, "release", self.rule), "released")
+        page = self.decide(self.alice, "release", self.rule)
+        self.assertContains(page, "approved: told in every chat from the next minute on.")
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=3))
         self.assertContains(self.see(self.bob), "outage")
         self.assertContains(self.decide(self.alice, "hide", self.rule), "hidden")

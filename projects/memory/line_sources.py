@@ -1,0 +1,97 @@
+"""Where a line comes from, as far as its reader may open it, and what of it is in the reader's own words."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from django.contrib.auth.models import User
+from django.db.models.functions import Left
+from django.urls import reverse
+
+from memorybank import services
+from memorybank.services import Bank, Fact, FactQuerySet, Origin, public_id
+from projects.models import Conversation
+
+#: Characters of a message that are compared with a line, and that a link to the message shows.
+COMPARED_CHARACTERS, LABEL_CHARACTERS = 4_000, 60
+#: Maximum number of own lines that a summary's line offers to correct, and of authors named for messages of others.
+MAX_OWN_LINES, MAX_AUTHORS = 3, 3
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """A message in one of the reader's own chats: its time, its first words, and its address."""
+
+    origin: Origin
+    label: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class LineSources:
+    """The messages that a line rests on: the reader's own chats have ``messages``, the best first; others, a count."""
+
+    messages: list[SourceMessage] = field(default_factory=list)
+    others: int = 0
+    authors: list[str] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return len(self.messages) + self.others
+
+
+def own_messages(bank: Bank, origins: Iterable[Origin], reader: User) -> dict[int, tuple[str, str]]:
+    """The question and the answer of the turns that are in the reader's own chats, by the id of the turn."""
+    outputs, chats = {origin.output for origin in origins}, {origin.chat for origin in origins}
+    own_chats = Conversation.objects.filter(owner=reader, chat__in=chats).values("chat")
+    own = services.outputs_of(bank).filter(pk__in=outputs, chat__in=own_chats)
+    texts = own.values_list("pk", "question", Left("answer", COMPARED_CHARACTERS))
+    return {output: (question, answer) for output, question, answer in texts}
+
+
+def sources_of(bank: Bank, text: str, origins: Collection[Origin], own: Mapping[int, tuple[str, str]]) -> LineSources:
+    """The sources of a line; those in the reader's ``own`` chats begin with the one that shares most words with it."""
+    said = frozenset(services.content_words(text))
+
+    def shared(origin: Origin) -> int:
+        return len(said.intersection(services.content_words(" ".join(own[origin.output])[:COMPARED_CHARACTERS])))
+
+    opened = [origin for origin in origins if origin.output in own]
+    closed = [origin for origin in origins if origin.output not in own]
+    messages = [
+        SourceMessage(
+            origin,
+            " ".join(own[origin.output][0].split())[: LABEL_CHARACTERS + 1],
+            turn_address(bank, origin.chat_key, origin.output, origin.sequence),
+        )
+        for origin in sorted(opened, key=lambda origin: (-shared(origin), origin.sequence))
+    ]
+    authors = dict.fromkeys(origin.author for origin in closed if origin.author)
+    return LineSources(messages, len(closed), list(authors)[:MAX_AUTHORS])
+
+
+def own_lines(facts: FactQuerySet, lines: Iterable[Fact], author: str) -> dict[int, list[Fact]]:
+    """What ``author`` may correct of each line: itself if it rests on their words alone, or such sources of it.
+
+    ``facts`` are those that they may read. Of a summary's sources, those come first that share most words with it.
+    """
+    rows = {line.pk: line for line in lines}
+    readable = facts.filter(hidden=False, superseded_by=None)
+    own = {pk: [rows[pk]] for pk in readable.filter(pk__in=rows).only_from(author).values_list("pk", flat=True)}
+    said = readable.filter(restated_by__in=[pk for pk in rows if pk not in own]).only_from(author)
+    pairs = list(said.values_list("restated_by", "pk"))
+    sources = readable.in_bulk({source for _, source in pairs})
+    for summary, source in pairs:
+        own.setdefault(summary, []).append(sources[source])
+    return {pk: _closest(rows[pk].text, facts)[:MAX_OWN_LINES] for pk, facts in own.items()}
+
+
+def _closest(text: str, facts: list[Fact]) -> list[Fact]:
+    """The facts by the number of words that they share with a text, most first."""
+    words = frozenset(services.content_words(text))
+    return sorted(facts, key=lambda fact: (-len(words.intersection(services.content_words(fact.text))), fact.pk))
+
+
+def turn_address(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
+    """The address of the chat page on which this turn is the last one."""
+    chat = reverse("chat", args=[bank.project.tenant.slug, bank.project.slug, chat_key])
+    return f"{chat}?before={public_id(sequence + 1)}#turn-{public_id(output)}"
