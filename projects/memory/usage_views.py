@@ -1,7 +1,8 @@
 """The memory that an answer was given with, line by line, each with its sources as far as the reader may see them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -12,18 +13,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.services import NOBODY, Bank, Fact
+from memorybank.services import NOBODY, Bank, Fact, MemoryLine, VisibleSentence
 from projects.models import AnswerContext, Conversation, Project, Role
 from projects.tenancy import people, permissions
 from projects.web.requests import MemberRequest
 
-from .rows import turn_address
+from .line_sources import turn_address
 
 
 @dataclass(slots=True)
 class UsedLine:
     """A line that an answer was given, and that is still in memory.
 
+    ``facts`` is the address of the list of facts at this line, for a line that only others may read the source of.
     ``why`` is the address of its sources page, ``own_turns`` those of its turns in the reader's own chats. ``own`` is
     the fact's id if it is based on the reader's words alone, so that they may correct it. ``place`` is its index among
     all lines that the answer was given, ``number`` its citation number in the answer (0: not cited). Without
@@ -31,12 +33,13 @@ class UsedLine:
     """
 
     place: int
-    line: Fact | services.VisibleSentence
+    line: Fact | VisibleSentence | MemoryLine
     why: str = ""
     own: int | None = None
     own_turns: list[str] = field(default_factory=list)
     number: int = 0
     has_source: bool = True
+    facts: str = ""
 
 
 @require_GET
@@ -115,6 +118,17 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
         for number, place in enumerate(places, start=first)
         if place in sentences
     ]
+
+
+def linked_notes(project: Project, notes: Sequence[MemoryLine], reader: User) -> list[UsedLine]:
+    """Recalled notes, each with the way to where it was said: the reader's own chat, or the list of facts."""
+    pages = own_pages(project.bank, {output for note in notes for output in note.citations}, reader)
+    facts = reverse("memory-facts", args=[project.tenant.slug, project.slug])
+    used = []
+    for place, note in enumerate(notes):
+        own = [pages[output] for output in note.citations if output in pages]
+        used.append(UsedLine(place, note, own_turns=own, facts="" if own else f"{facts}?{urlencode({'q': note.text})}"))
+    return used
 
 
 def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
