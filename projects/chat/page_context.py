@@ -19,7 +19,8 @@ from django.utils.translation import gettext as _
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Chat, ErasureRequest, Output
+from memorybank.services import Chat, ErasureRequest, Output, PublicId
+from projects.memory.usage_views import UsedLine, linked_notes
 from projects.models import Conversation, Project, Role
 from projects.tenancy import people, permissions
 from projects.web import operator_mail
@@ -59,7 +60,7 @@ def show_chat(
         request,
         "projects/chat.html",
         {
-            **turns_context(request.user, project, chat, turns),
+            **turns_context(request.user, project, chat, turns, look=_public_number(request.GET.get("version", ""))),
             "older": older,
             "later": later,
             "memory": memory,
@@ -107,8 +108,13 @@ def _later_address(chat: Chat, last: Output) -> str:
     return f"{page}#turn-{services.public_id(turns[0].pk)}"
 
 
-def turns_context(user: User, project: Project, chat: Chat, turns: list[Output]) -> dict[str, Any]:
-    """Context of ``turns.html`` for these turns, oldest first, as ``user`` may see them."""
+def turns_context(
+    user: User, project: Project, chat: Chat, turns: list[Output], *, look: int | None = None
+) -> dict[str, Any]:
+    """Context of ``turns.html`` for these turns, oldest first, as ``user`` may see them.
+
+    ``look`` is the id of a version to look at, in place of the one that the chat uses.
+    """
     unsent = _unsent_prompt(project, chat, turns)
     return {
         "project": project,
@@ -116,16 +122,22 @@ def turns_context(user: User, project: Project, chat: Chat, turns: list[Output])
         "turns": turns,
         "changeable": {turn.pk for turn in turns if revisions.may_change(turn, user)},
         "ratings": services.ratings_by(user.get_username(), turns),
-        "versions": revisions.versions_of(chat, turns),
+        "versions": revisions.versions_of(chat, turns, look),
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": unsent,
-        "guide": _guide(unsent, turns[-1].question) if unsent else [],
+        "guide": _guide(project, user, unsent, turns[-1].question) if unsent else [],
         "erasure_requests": _open_erasure_requests(project, turns),
         "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),
         "model": llm.get("chat"),
         "may_read_errors": may_read_errors(user, project),
         "unavailable": unavailable(),
     }
+
+
+def _public_number(text: str) -> int | None:
+    with suppress(ValueError):
+        return PublicId().to_python(text)
+    return None
 
 
 def turns_html(request: HttpRequest, project: Project, chat: Chat, turns: list[Output]) -> str:
@@ -162,7 +174,7 @@ def _of_turns(chat: Chat, now: datetime) -> str:
     if chat.parked_at:
         return _("could not be remembered yet")
     if chat.pending_outputs and chat.due_at and chat.due_at > now:
-        return _("waits until %(time)s") % {"time": _time(chat.due_at, now)}
+        return _("will be remembered at %(time)s") % {"time": _time(chat.due_at, now)}
     if chat.pending_outputs:
         return _("being remembered") if chat.due_at else _("not remembered")
     return _("remembered") if chat.summarised_through else _("not remembered")
@@ -230,11 +242,11 @@ def _unsent_prompt(project: Project, chat: Chat, turns: list[Output]) -> Prompt 
         return None
 
 
-def _guide(unsent: Prompt, message: str) -> list[Any]:
+def _guide(project: Project, user: User, unsent: Prompt, message: str) -> list[UsedLine]:
     """Without a chat model: the recalled notes that share the most words with the message, best first."""
     words = _words(message)
     notes = sorted(unsent.memory.recalled.lines, key=lambda note: -len(words & _words(note.text)))
-    return notes[:MAX_GUIDE_NOTES]
+    return linked_notes(project, notes[:MAX_GUIDE_NOTES], user)
 
 
 def _words(text: str) -> set[str]:

@@ -73,21 +73,28 @@ def resume(project: Project, output: Output, author: str) -> AnswerRequest:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The number of the shown version of a turn, how many there are, and the ids of the previous and the next one."""
+    """The versions of a turn: the number of the one on the page, of how many, and the ids of its neighbours.
+
+    ``used`` is the number of the version that the chat and memory use, ``looked_at`` another one if the page has it.
+    """
 
     number: int
     of: int
     before: int | None
     after: int | None
+    used: int
+    looked_at: Output | None = None
 
 
-def versions_of(chat: Chat, turns: Collection[Output]) -> dict[int, Versions]:
-    """The versions of each turn that has more than one, by the id of the turn."""
+def versions_of(chat: Chat, turns: Collection[Output], look: int | None = None) -> dict[int, Versions]:
+    """The versions of each turn that has more than one, by the id of the turn. ``look`` is one to look at."""
     versions = {}
-    for shown, ring in services.versions_of(chat, turns).items():
-        place = ring.index(shown)
+    for used, ring in services.versions_of(chat, turns).items():
+        on_page = look if look in ring else used
+        place = ring.index(on_page)
         before, after = ring[place - 1] if place else None, ring[place + 1] if place + 1 < len(ring) else None
-        versions[shown] = Versions(place + 1, len(ring), before, after)
+        looked_at = services.turns_of(chat).get(pk=on_page) if on_page != used else None
+        versions[used] = Versions(place + 1, len(ring), before, after, ring.index(used) + 1, looked_at)
     return versions
 
 

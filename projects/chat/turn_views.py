@@ -13,8 +13,10 @@ from django.utils.translation import gettext as _
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Chat, Job, Output, PublicId
-from projects.memory.erasure_views import receipt_parts
+from projects.memory.erasure_views import erased_notice, receipt_parts
+from projects.memory.page import MAX_LINES_BESIDE
 from projects.models import Project
+from projects.tenancy import people
 from projects.web import undo
 from projects.web.requests import MemberRequest
 
@@ -107,9 +109,9 @@ def rate(request: MemberRequest, project: Project, chat: Chat, turn: int) -> Htt
 
 @negotiation.chat_view("POST")
 def show_version(request: MemberRequest, project: Project, chat: Chat, turn: int) -> HttpResponse:
-    """Show this version of a turn, with the turns that followed it, instead of the version shown now.
+    """Use this version of a turn, with the turns that followed it, instead of the one used now.
 
-    Memory follows the page. If it is on, a notice says so, and Undo shows the version that was shown before.
+    Memory uses what the chat uses. If it is on, a notice says so, and Undo goes back to the version used before.
     """
     try:
         own = services.turns_of(chat).filter(author=request.user.get_username())
@@ -152,11 +154,17 @@ def forget(request: MemberRequest, project: Project, chat: Chat, turn: int) -> H
     """Erase a turn if ``sure=yes`` is posted; otherwise show what would be erased with it."""
     actor, sure = request.user.get_username(), request.POST.get("sure") == "yes"
     output = get_object_or_404(services.turns_of(chat).filter(author=actor), pk=turn)
+    lines = services.facts_from(project.bank, [output.pk], viewer=people.person_of(project, request.user))
+    going = {
+        "lines": list(lines.may_be_shown().order_by("pk")[:MAX_LINES_BESIDE]) if not sure else [],
+        "title_goes": not sure and chat.pk in services.quoting_titles(services.turns_of(chat).filter(pk=output.pk)),
+    }
     receipt = services.erase(project.bank, output=output.pk, actor=actor, dry_run=not sure)
+    parts = receipt_parts(receipt.counts)
     if not sure:
-        context = {"project": project, "chat": chat, "turn": output, **receipt_parts(receipt.counts)}
+        context = {"project": project, "chat": chat, "turn": output, **going, **parts}
         return render(request, "projects/forget_turn.html", context)
-    messages.success(request, _("Deleted from the chat and from memory."))
+    messages.success(request, erased_notice(request.user, project, receipt))
     if services.chats_of(project.bank).filter(pk=chat.pk).exists():
         return redirect("chat", project.tenant.slug, project.slug, chat.key)
     return redirect("project", project.tenant.slug, project.slug)

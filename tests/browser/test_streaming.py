@@ -142,7 +142,7 @@ def test_send_is_stop_while_an_answer_comes_and_a_second_tab_follows(page: Page,
         expect(item.locator("#composer button")).to_have_text("Send")
     expect(page.get_by_role("textbox", name="Message")).to_have_value("And then?")
     state = other.locator("#memory-state")
-    expect(state).to_have_text(re.compile("^waits until .*:"))
+    expect(state).to_have_text(re.compile("^will be remembered at .*:"))
     page.get_by_text("Remembered for: Everyone in the project").click()
     page.get_by_role("button", name="Only me").click()
     expect(state).to_have_text(re.compile("^Private: "))
@@ -221,9 +221,12 @@ def test_an_edited_message_is_answered_piece_by_piece_in_the_place_of_what_follo
     shows(page, *WORDS[:1], " …", over=True)
     expect(page.locator("#turns .turn")).to_have_count(1)
     expect(page.locator(".versions")).to_have_text(re.compile("Version 3 of 3"))
-    page.get_by_role("button", name="The version before").click()
-    shows(page, *WORDS, over=True)
-    page.get_by_role("button", name="The version before").click()
+    page.get_by_role("link", name="Look at the version before").click()
+    expect(page.get_by_text("You are looking at version 2. This chat and memory use version 3.")).to_be_visible()
+    assert "version=" not in page.url  # the page stays where it is
+    page.get_by_role("link", name="Look at the version before").click()
+    assert stored(own_site, page, "question, set_aside")[-1][1] == 0
+    page.get_by_role("button", name="Use this version").click()
     expect(turns).to_have_text([QUESTION, QUESTION])
     assert hindrances(page) == []
 

@@ -20,7 +20,7 @@ from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
 from memorybank.models import Chat, LLMCall, Output
 from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
-from projects.memory.rows import turn_address
+from projects.memory.line_sources import turn_address
 from projects.models import AnswerContext, Membership
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
@@ -79,7 +79,7 @@ class PagesTest(Cast):
             page = self.client.get(reverse("home"))
             sees(page, f'<span class="badge on">{waiting}<span class="unseen"> waiting, Apollo</span></span>')
             sees(page, reverse("memory-review", args=["acme", "apollo"]))
-            sees(page, "this month: 3.00 of 20.00")
+            sees(page, "memory this month: 3.00 USD of 20.00 USD")
 
     def test_viewers_are_offered_no_chat_on_home(self) -> None:
         new_chat = reverse("new-chat", args=["acme", "apollo"])
