@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PORT ?= 8000
 LOG ?= projects/importing/sample/chats.jsonl
 
 .DEFAULT_GOAL := help
@@ -20,8 +21,8 @@ $(VENV)/dev: requirements-dev.txt $(VENV)/runtime
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@touch $@
 
-demo: $(VENV)/runtime ## set up, replay the sample, serve on 127.0.0.1:8000
-	$(BIN)/python manage.py demo
+demo: $(VENV)/runtime ## set up, replay the sample, serve on 127.0.0.1:8000 (another port: make demo PORT=8080)
+	$(BIN)/python manage.py demo --address 127.0.0.1:$(PORT)
 
 test: $(VENV)/dev ## run the test suite, on SQLite and on PostgreSQL if there is one
 	PYTHON=$(BIN)/python sh tests/run.sh

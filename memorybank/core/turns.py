@@ -19,6 +19,13 @@ STEERS_ASSISTANT = "steers the assistant, says the model that noted it"
 #: The quarantine reason of what one person likes for themselves: it is used for that person, and for nobody else.
 OWN_PREFERENCE = "a preference of one person"
 
+
+def speaker_names(speaker: str) -> list[str]:
+    """The people whom a stored speaker names: of a note, those whom it was noted from."""
+    noted = speaker.startswith(NOTED_FROM)
+    return speaker.removeprefix(NOTED_FROM).split(", ") if noted else [speaker] if speaker else []
+
+
 MessageRole = Literal["user", "assistant", "tool"]
 
 

@@ -21,6 +21,7 @@ from memorybank.core.memory_line import MemoryLine, Text
 from memorybank.core.prompt_memory import PromptMemory
 from memorybank.core.quotes import Quotes
 from memorybank.core.reports import ExplainedLine, RunReport
+from memorybank.core.turns import speaker_names
 from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
 from memorybank.hooks import Change, send_task
 from memorybank.i18n import translate_models
@@ -126,7 +127,7 @@ from memorybank.services.block_history import (
     block_lines_at,
     block_lines_changed,
 )
-from memorybank.services.chats import chats_of, create_chat, readers_of, rename_chat
+from memorybank.services.chats import chats_of, create_chat, reader_count, readers_of, rename_chat
 from memorybank.services.checkpoints import (
     checkpoints_after,
     compaction_of,

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
 
 from memorybank.models import Bank, Chat, ChatReader, Output
 from memorybank.models.chat import ChatQuerySet
@@ -32,6 +32,12 @@ def create_chat(bank: Bank, *, key: str, private: bool | None = None, readers: C
 def readers_of(chat: Chat) -> set[str] | None:
     """The people who may read a private chat; None if the chat is not private."""
     return set(chat.readers.values_list("person", flat=True)) if chat.private else None
+
+
+def reader_count(chat: str) -> Subquery:
+    """A subquery of the number of people who may read a private chat, for rows whose column ``chat`` is its id."""
+    readers = ChatReader.objects.filter(chat=OuterRef(chat)).order_by().values("chat")
+    return Subquery(readers.annotate(n=Count("pk")).values("n"))
 
 
 def rename_chat(bank: Bank, *, chat_key: str, title: str) -> None:

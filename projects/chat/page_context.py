@@ -149,8 +149,7 @@ def sidebar_context(user: User, project: Project, query: str) -> dict[str, Any]:
     """The newest chats of ``user`` that contain all words of ``query``, or all chats if it is empty. One SQL query."""
     words = search_words(query)
     chats = list(Conversation.objects.of(user, project).saying(words)[: MAX_SIDEBAR_CHATS + 1])
-    shown = [conversation.chat for conversation in chats[:MAX_SIDEBAR_CHATS]]
-    return {"chats": shown, "more": len(chats) > MAX_SIDEBAR_CHATS, "search": words}
+    return {"conversations": chats[:MAX_SIDEBAR_CHATS], "more": len(chats) > MAX_SIDEBAR_CHATS, "search": words}
 
 
 def search_words(query: str) -> str:

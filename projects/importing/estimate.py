@@ -21,11 +21,16 @@ MAX_ERRORS_SHOWN = 100
 
 @dataclass(slots=True)
 class Estimate:
-    """Counts of the contents of a file. ``known`` counts turns that are already recorded."""
+    """Counts of the contents of a file. ``known`` counts turns that are already recorded.
+
+    A turn is a question with its answer; ``messages`` counts both, as people do. ``empty`` counts chats without turns.
+    """
 
     people: Counter[str] = field(default_factory=Counter)
     chats: int = 0
     turns: int = 0
+    messages: int = 0
+    empty: int = 0
     versions: int = 0
     known: int = 0
     first: datetime | None = None
@@ -42,6 +47,7 @@ class Estimate:
         if isinstance(conversation, BadConversation):
             self.add_bad(str(conversation))
             return
+        self.empty += not conversation.turns
         self.add_turns(conversation.person, conversation.key, conversation.turns)
         self.versions += sum(1 for _ in conversation.in_order()) - len(conversation.turns)
         self.left_out.update(conversation.left_out)
@@ -55,6 +61,7 @@ class Estimate:
                 self.people[person] += 1
                 self.chats += 1
             self.turns += 1
+            self.messages += bool(turn.question) + bool(turn.answer)
             self.first = min(self.first or turn.created_at, turn.created_at)
             self.last = max(self.last or turn.created_at, turn.created_at)
             self._characters += len(turn.question) + len(turn.answer)
@@ -85,6 +92,8 @@ class Estimate:
             "people": len(self.people),
             "chats": self.chats,
             "turns": self.turns,
+            "messages": self.messages,
+            "empty_chats": self.empty,
             "other_versions": self.versions,
             "known_turns": self.known,
             "first": self.first.isoformat() if self.first else "",

@@ -92,6 +92,7 @@ def _context(request: MemberRequest, run: ImportRun, form: StartForm) -> dict[st
     left_out = [(LEFT_OUT[name], count) for name, count in report["left_out"].items() if name in LEFT_OUT]
     persons = [person for person in form.persons if person]
     chats = [(form[f"person-{form.persons.index(person)}"], report["chats_of"][person]) for person in persons]
+    titles = [] if run.started_at else _titles(run)
     own = _own_chats(request, run) if run.started_at else Conversation.objects.none()
     return {
         "run": run,
@@ -103,9 +104,18 @@ def _context(request: MemberRequest, run: ImportRun, form: StartForm) -> dict[st
         "persons": chats,
         "cost": float(report["cost"]),
         "product": FORMATS[run.format].product,
+        "titles": titles,
+        "more_titles": max(0, run.total - len(titles)),
+        "messages": report.get("messages", report["turns"]),  # absent in a file read by an older version
         "unnamed": max(0, run.bad - len(run.reasons)),
         "chats": own[:MAX_CHATS],
     }
+
+
+def _titles(run: ImportRun) -> list[str]:
+    """The titles of the conversations to import, as far as a page lists them; "" for one without a title."""
+    waiting = run.conversations.order_by("pk").values_list("content__title", flat=True)
+    return [title or "" for title in waiting[:MAX_CHATS]]
 
 
 def _own_chats(request: MemberRequest, run: ImportRun) -> QuerySet[Conversation]:

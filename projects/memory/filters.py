@@ -40,11 +40,14 @@ class FactFilter(forms.Form):
         super().__init__(data)
         self.facts, self.in_block = facts, in_block
         latest = facts.order_by("-said_on", "-pk").values_list("original_speaker", "speaker")[:FACTS_WITH_SPEAKERS]
-        named = {original or speaker for original, speaker in latest}
+        self.stored_speakers: dict[str, set[str]] = {}
+        for stored in {original or speaker for original, speaker in latest}:
+            for name in services.speaker_names(stored):
+                self.stored_speakers.setdefault(name, {name}).add(stored)
         asked_for = data.get("person", "")
-        if asked_for and asked_for not in named and facts.filter(_said_by(asked_for)).exists():
-            named.add(asked_for)
-        speakers = sorted(named - {""}, key=str.casefold)
+        if asked_for and asked_for not in self.stored_speakers and facts.filter(_said_by({asked_for})).exists():
+            self.stored_speakers[asked_for] = {asked_for}
+        speakers = sorted(self.stored_speakers, key=str.casefold)
         states = list(self.STATES.items())[: None if may_act else -2]
         choices: dict[str, list[tuple[str, Any]]] = {
             "person": [("", gettext("Anybody")), *((name, name) for name in speakers)],
@@ -61,7 +64,7 @@ class FactFilter(forms.Form):
         wanted = {name: value for name, value in self.cleaned_data.items() if value}
         facts = self.facts.filter(self._in_state(wanted.get("state", "")))
         if person := wanted.get("person"):
-            facts = facts.filter(_said_by(person))
+            facts = facts.filter(_said_by(self.stored_speakers[person]))
         if kind := wanted.get("kind"):
             facts = facts.filter(kind=kind)
         if day := wanted.get("day"):
@@ -87,5 +90,6 @@ class FactFilter(forms.Form):
         return urlencode({name: self.data[name] for name in self.fields if self.data.get(name)})
 
 
-def _said_by(person: str) -> Q:
-    return Q(original_speaker=person) | Q(original_speaker="", speaker=person)
+def _said_by(speakers: Collection[str]) -> Q:
+    """Facts of one of these speakers, as they are stored: a person, or notes from what that person said."""
+    return Q(original_speaker__in=speakers) | Q(original_speaker="", speaker__in=speakers)

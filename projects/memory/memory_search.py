@@ -63,7 +63,11 @@ def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
     valid = {fact.pk for fact in found if fact.is_visible}
     facts = services.browse(project.bank, viewer=person).filter(pk__in=list(rank)).may_be_shown()
     # A fact that a private one replaced has no badge that says so: it is left out.
-    shown = [fact for fact in facts.with_places() if fact.pk in valid or memory_rows.replaced_by(fact)]
+    shown = [
+        fact
+        for fact in facts.with_places().annotate(reader_count=services.reader_count("entry__chat"))
+        if fact.pk in valid or memory_rows.replaced_by(fact)
+    ]
     for fact in sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES]:
         row = memory_rows.fact_row(fact)
         yield FoundLine(row, project, _address(project, fact, row.fact_ids[0], words))

@@ -36,6 +36,7 @@ def mine_page(page: MemoryPage) -> HttpResponse:
     """List the facts for the reader alone, newest first, each with its project."""
     asker = people.enter_as(page.project, page.request.user)
     facts = services.personal_facts(page.bank, asker).select_related("entry__chat", "entry__parent", "superseded_by")
+    facts = facts.annotate(reader_count=services.reader_count("entry__chat"))
     shown = numbered_page(page.request, facts.order_by("-said_on", "-pk"), FACTS_ON_A_PAGE)
     projects = Project.objects.in_bulk({fact.bank_id for fact in shown}, field_name="bank_id")
     own = page.own(shown)

@@ -130,8 +130,16 @@ def fact_row(fact: Fact, in_block: Collection[int] = (), restated: Collection[in
 
 def quarantined_row(fact: Fact) -> Row:
     row = fact_row(fact)
-    row.pieces = services.telling_words(fact.text)
+    row.pieces = _as_one_stretch(services.telling_words(fact.text))
     return row
+
+
+def _as_one_stretch(pieces: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """The text before, from the first to the last telling word, and after: single words say too little."""
+    telling = [place for place, (_, tells) in enumerate(pieces) if tells]
+    first, last = (telling[0], telling[-1] + 1) if telling else (0, 0)
+    texts = ["".join(piece for piece, _ in part) for part in (pieces[:first], pieces[first:last], pieces[last:])]
+    return [(text, place == 1) for place, text in enumerate(texts) if text]
 
 
 def event_row(event: Event) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from . import block_history, timeline
 from . import rows as memory_rows
 from .filters import FactFilter
 from .page import MemoryPage, memory_page
+from .usage_views import linked_notes
 
 FACTS_ON_A_PAGE, QUARANTINED_ON_A_PAGE, EVENTS_ON_A_PAGE = 50, 20, 50
 MAX_QUESTION_CHARACTERS = 1000
@@ -37,6 +38,7 @@ def now_page(page: MemoryPage) -> HttpResponse:
         "memory": memory,
         "waiting_summaries": services.count_stale_entries(page.bank),
         "trial": trial,
+        "notes": linked_notes(page.project, memory.recalled.lines, page.request.user) if trial else [],
         "meter": memory_rows.meter(memory.block, page.bank.max_tokens),
         "rows": rows,
         "owners": sorted(people.trusted_authors(page.bank.pk))[:MAX_OWNERS_NAMED] if not page.may_act else (),

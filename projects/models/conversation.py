@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import models
 from django.db.models import F
 
-from memorybank.services.chats import containing_words
+from memorybank.services.chats import containing_words, reader_count
 
 from .project import Project
 
@@ -17,12 +17,17 @@ from .project import Project
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def of(self, owner: User, project: Project) -> ConversationQuerySet:
         """The conversations of ``owner`` in ``project``, chats without a turn first, then the latest."""
-        return self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat").latest_first()
+        own = self.filter(owner=owner, chat__bank=project.bank_id).select_related("chat")
+        return own.latest_first().with_reader_counts()
 
     def of_all(self, owner: User, projects: models.QuerySet[Project]) -> ConversationQuerySet:
         """The conversations of ``owner`` in any of the projects, with their projects, in the same order."""
         mine = self.filter(owner=owner, chat__bank__project__in=projects)
-        return mine.select_related("chat__bank__project__tenant").latest_first()
+        return mine.select_related("chat__bank__project__tenant").latest_first().with_reader_counts()
+
+    def with_reader_counts(self) -> ConversationQuerySet:
+        """Add ``reader_count``: how many people may read what is remembered of a private chat."""
+        return self.annotate(reader_count=reader_count("chat"))
 
     def latest_first(self) -> ConversationQuerySet:
         return self.order_by(F("chat__last_output_at").desc(nulls_first=True), "-pk")

@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from projects.models import Membership, Project, Role, Tenant
+from projects.models import Invitation, Membership, Project, Role, Tenant
 from projects.web.requests import MemberRequest
 
 from . import members as tenancy_members
@@ -36,7 +36,7 @@ def people_page(request: MemberRequest, tenant: str) -> HttpResponse:
 @require_POST
 @login_required
 def invite(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Send an invitation link; if no mail server is set up, show the link once to the inviter.
+    """Send an invitation link; if no mail server is set up, show the link to the inviter, here and in the list.
 
     The response does not tell whether the address has an account.
     """
@@ -49,7 +49,7 @@ def invite(request: MemberRequest, tenant: str) -> HttpResponse:
     message = _("Invitation sent to %(email)s.") if sends else _("%(email)s is invited. Give them the link yourself.")
     with _reported(request, message % {"email": email}):
         invitation = tenancy_members.invite(tenant_row, email=email, role=role, by=request.user, now=timezone.now())
-        link = request.build_absolute_uri(reverse("invitation", args=[tenancy_members.token(invitation)]))
+        link = _link(request, invitation)
         tenancy_members.send(invitation, link)
         if not sends:
             text = _("No mail server is set up, so no mail was sent. The link works once, for %(email)s only:")
@@ -101,6 +101,16 @@ def open_project(request: MemberRequest, tenant: str) -> HttpResponse:
     return redirect("people", tenant=tenant)
 
 
+def _link(request: HttpRequest, invitation: Invitation) -> str:
+    return request.build_absolute_uri(reverse("invitation", args=[tenancy_members.token(invitation)]))
+
+
+def _link_to_give(request: MemberRequest, invitation: Invitation) -> str:
+    """The link, if no mail carried it and this person sent the invitation; otherwise it proves who got the mail."""
+    mine = invitation.invited_by_id == request.user.pk and not tenancy_members.sends_mail()
+    return _link(request, invitation) if mine else ""
+
+
 def _member(request: MemberRequest, tenant: str) -> Membership:
     """The member whose user name the form contains: row ids would reveal how many members other tenants have."""
     members = permissions.enter_tenant(request.user, tenant).memberships.select_related("user", "tenant")
@@ -126,8 +136,9 @@ def _show(request: MemberRequest, tenant: Tenant, form: InvitationForm, status: 
     context = {
         "tenant": tenant,
         "members": sorted(members, key=lambda member: list(Role).index(Role(member.role))),
-        "invitations": tenant.invitations.order_by("-sent_at"),
+        "invitations": [(row, _link_to_give(request, row)) for row in tenant.invitations.order_by("-sent_at")],
         "open_since": timezone.now() - tenancy_members.INVITATION_VALID_FOR,
+        "sends_mail": tenancy_members.sends_mail(),
         "projects": tenant.projects.prefetch_related("named__user"),
         "roles": form.roles,
         "grantable": dict(form.roles),

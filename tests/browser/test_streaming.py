@@ -192,7 +192,7 @@ def edit(page: Page, message: str) -> None:
     """The first message."""
     page.get_by_role("link", name="Edit").first.click()
     page.get_by_role("textbox", name="New text").fill(message)
-    page.locator("form.editing").get_by_role("button", name="Send").click()
+    page.locator("form.editing").get_by_role("button", name="Save and send").click()
 
 
 @only_in_ci

@@ -117,7 +117,7 @@ def _box(address: str, *, writer: llm.LLM | None) -> str:
         "",
         f"Memory  {site}/p/{DEMO_PROJECT}/memory/",
         f"Ask     “{DEMO_QUESTION}” in a new chat there",
-        f"Costs   {site}/admin/",
+        f"Costs   {site}/p/{DEMO_PROJECT}/settings/costs",
         "",
         *answers.split("\n"),
     ]

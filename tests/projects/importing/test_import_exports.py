@@ -189,6 +189,8 @@ class TestDryRun(ExportCase):
                 "people": 1,
                 "chats": 2,
                 "turns": 3,
+                "messages": 6,
+                "empty_chats": 0,
                 "other_versions": 3,
                 "known_turns": 0,
                 "first": "2026-03-02T10:01:40+00:00",

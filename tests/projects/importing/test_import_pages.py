@@ -66,7 +66,7 @@ class ImportPagesTest(Cast):
             row = self.read()
         page = self.page(row)
         for words in (
-            "2 chats of 1 person, 3 messages, about",
+            "2 chats of 1 person, 6 messages, about",
             "From 2 Mar 2026 to 3 Mar 2026.",
             "Besides, 3 messages of branches that were not shown.",
             "takes about 2 model calls",
@@ -84,7 +84,7 @@ class ImportPagesTest(Cast):
         self.assertIn("0 of 2 chats are imported.", self.page(row))
         self.assertIn("Nothing is left to import.", run("run_imports").out)
         page = self.page(row)
-        self.assertIn("Imported: 6 new messages.", page)
+        self.assertIn("Imported: 6 new questions with their answers.", page)
         self.assertIn("None. Other people’s chats are open to them alone.", page)
         chat = Chat.objects.get(title="Go-live date")
         person = self.acme.memberships.get(user=self.bob).person
@@ -138,8 +138,8 @@ class ImportPagesTest(Cast):
             runs.work()
         self.assertEqual(Output.objects.count(), 5 - 1)
         page = self.page(row)
-        self.assertIn("Imported: 0 new messages. 4 messages were there already.", page)
-        self.assertIn("4 of these messages are there already", self.page(self.read("claude")))
+        self.assertIn("Imported: 0 new questions with their answers. 4 were there already.", page)
+        self.assertIn("4 questions with their answers are there already", self.page(self.read("claude")))
 
     def test_people_of_an_export_are_matched_with_members_or_left_out(self) -> None:
         row = self.read("open-webui")

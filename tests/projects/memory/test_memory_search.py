@@ -82,7 +82,7 @@ class MemorySearchTest(Cast):
         self.narrow("ward", self.bob)
         self.assertNotIn(SURGEON, self.found(self.alice))
         page = self.search(self.bob)
-        self.assertContains(page, '<span class="badge">private</span>')
+        self.assertContains(page, '<span class="badge">only me</span>')
         self.assertContains(self.follow(page, SURGEON), SURGEON)
 
     def test_projects_that_somebody_may_not_open_are_not_searched(self) -> None:

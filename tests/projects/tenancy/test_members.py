@@ -221,12 +221,17 @@ class InvitationTest(PeopleCase):
             self.assertContains(page, sent.format(email))
 
     @override_settings(EMAIL_BACKEND="django.core.mail.backends.console.EmailBackend")
-    def test_without_a_mail_server_whoever_invites_is_shown_the_link_once(self) -> None:
+    def test_without_a_mail_server_whoever_invites_is_shown_the_link_and_nobody_else(self) -> None:
+        self.assertIn("No mail server is set up: you get a link to give to them.", self.page())
         self.do("invite", email="erin@example.com", role="member")
         page = self.page()
         self.assertIn("No mail server is set up, so no mail was sent.", page)
         link = re.search(r"<code data-copy>http://testserver(/invitations/[^<]+)</code>", page)
         assert link
+        self.assertEqual(re.findall(r"<code data-copy>http://testserver([^<]+)</code>", self.page()), [link[1]])
+        with override_settings(EMAIL_BACKEND="django.core.mail.backends.smtp.EmailBackend"):
+            self.assertNotIn("/invitations/", self.page())
+        self.client.force_login(self.person("adam", self.acme, Role.ADMIN))
         self.assertNotIn("/invitations/", self.page())
         self.client.logout()
         self.assertEqual(self.client.get(link[1]).status_code, 200)

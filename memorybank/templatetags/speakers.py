@@ -1,0 +1,16 @@
+"""The template filter ``as_speaker``: who said a line, in the reader's language."""
+
+from django import template
+from django.utils.translation import gettext as _
+
+from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, NOTES_SPEAKER
+
+register = template.Library()
+
+
+@register.filter
+def as_speaker(speaker: str) -> str:
+    """A stored speaker as pages name them: people by their names, the model's notes and the assistant translated."""
+    if speaker.startswith(NOTED_FROM):
+        return _("noted from %(names)s") % {"names": speaker.removeprefix(NOTED_FROM)}
+    return {NOTES_SPEAKER: _("noted"), ASSISTANT_SPEAKER: _("assistant")}.get(speaker, speaker)
