@@ -168,6 +168,38 @@ def test_no_page_hinders_anybody(demo: Site, chromium: Browser, subtests: pytest
         context.close()
 
 
+@only_in_ci
+def test_a_phone_shows_the_open_tab_and_the_newest_end_and_a_desk_the_same_header(
+    demo: Site, chromium: Browser
+) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["phone, dark"])
+    expect(page.get_by_role("link", name="Search", exact=True)).to_be_visible()
+    page.goto(f"{PROJECT}settings/import")
+    expect(page.locator(".parts [aria-current]")).to_be_in_viewport(ratio=1)
+    for path, box in ((f"{PROJECT}memory/timeline", ".picture"), (f"{PROJECT}settings/costs?days=365", ".scrolled")):
+        page.goto(path)
+        hidden = page.locator(box).first.evaluate("box => box.scrollWidth - box.clientWidth")
+        right = page.locator(box).first.evaluate("box => box.getBoundingClientRect().right")
+        end = page.locator(f"{box} svg").first.evaluate("svg => svg.getBoundingClientRect().right")
+        assert hidden > 100 and abs(end - right) < 2
+    page.context.close()
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
+    places = set()
+    for path in (
+        "/",
+        f"{PROJECT}settings/",
+        f"{PROJECT}settings/costs",
+        f"{PROJECT}memory/",
+        f"{PROJECT}chats/bm-001/",
+    ):
+        page.goto(path)
+        box = page.get_by_role("button", name="Sign out").bounding_box()
+        assert box
+        places.add((round(box["x"]), round(box["y"])))
+    assert len(places) == 1
+    page.context.close()
+
+
 def follow_link(page: Page, link: Locator) -> None:
     """Open the page of a link as without scripts; press a button."""
     if href := link.get_attribute("href"):

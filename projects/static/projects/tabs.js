@@ -1,4 +1,4 @@
-// On a phone the parts of a page are a line that scrolls: shows the open one.
+// Scrolls the line of a page’s parts to the open one.
 {
   const open = document.querySelector(".parts [aria-current]");
   if (open) open.parentElement.scrollLeft = open.offsetLeft - 60;
