@@ -183,6 +183,10 @@ def test_a_phone_shows_the_open_tab_and_the_newest_end_and_a_desk_the_same_heade
         end = page.locator(f"{box} svg").first.evaluate("svg => svg.getBoundingClientRect().right")
         assert hidden > 100 and abs(end - right) < 2
     page.context.close()
+
+
+@only_in_ci
+def test_the_header_does_not_move_between_pages(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
     places = set()
     for path in (
