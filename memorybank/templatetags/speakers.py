@@ -3,7 +3,7 @@
 from django import template
 from django.utils.translation import gettext as _
 
-from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, NOTES_SPEAKER
+from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, NOTES_SPEAKER, speaker_names
 
 register = template.Library()
 
@@ -11,6 +11,10 @@ register = template.Library()
 @register.filter
 def as_speaker(speaker: str) -> str:
     """A stored speaker as pages name them: people by their names, the model's notes and the assistant translated."""
+    editor, corrects, corrected = speaker.partition(", correcting ")
+    if corrects:
+        names = {"editor": editor, "speaker": as_speaker(corrected)}
+        return editor if editor in speaker_names(corrected) else _("%(editor)s, correcting %(speaker)s") % names
     if speaker.startswith(NOTED_FROM):
         return _("noted from %(names)s") % {"names": speaker.removeprefix(NOTED_FROM)}
     return {NOTES_SPEAKER: _("noted"), ASSISTANT_SPEAKER: _("assistant")}.get(speaker, speaker)
