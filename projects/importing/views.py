@@ -106,7 +106,7 @@ def _context(request: MemberRequest, run: ImportRun, form: StartForm) -> dict[st
         "product": FORMATS[run.format].product,
         "titles": titles,
         "more_titles": max(0, run.total - len(titles)),
-        "messages": report.get("messages", report["turns"]),  # absent in a file read by an older version
+        "message_count": report.get("messages", report["turns"]),  # absent in a file read by an older version
         "unnamed": max(0, run.bad - len(run.reasons)),
         "chats": own[:MAX_CHATS],
     }

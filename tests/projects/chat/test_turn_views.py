@@ -485,5 +485,5 @@ class LongChatTest(TurnCase):
         self.assertNotContains(page, "Chat 59")
         page, _ = self.opened()
         self.assertContains(page, "Earlier chats")
-        self.assertContains(page, '<span class="badge">only me</span>')
+        self.assertContains(page, '<span class="badge">private</span>')
         self.assertContains(self.opened(q="<quokka>")[0], "No chat of yours has “&lt;quokka&gt;” in it.")
