@@ -192,6 +192,11 @@ def prompt_of(messages: Sequence[Message]) -> str:
     return messages[-1]["content"]
 
 
+def new_talk(messages: Sequence[Message]) -> str:
+    """What a call has to note down, without what came before it in its chat."""
+    return prompt_of(messages).partition("<<<data")[2]
+
+
 def refusing(word: str) -> Callable[[Sequence[Message]], str]:
     """A model whose answers are unusable if the prompt contains ``word``."""
     return lambda messages: "Sorry, no." if word in prompt_of(messages) else note_taker(messages)
@@ -208,6 +213,6 @@ def meanwhile(act: Callable[[], object]) -> Callable[[Sequence[Message]], str]:
 
 
 def shown(model: ScriptedLLM, number: int) -> int:
-    """The number of note-taking calls whose prompt contained the turn itself, not only facts from it ([F1])."""
-    prompts = [prompt_of(call) for call in model.history if "is new talk" in call[0]["content"]]
+    """The number of note-taking calls that had the turn itself to note down, not only facts from it ([F1])."""
+    prompts = [new_talk(call) for call in model.history if "is new talk" in call[0]["content"]]
     return sum(len(re.findall(rf"^\[\d+\].*{tag(number)}", prompt, re.M)) for prompt in prompts)

@@ -18,7 +18,7 @@ from memorybank.models import EXTRACTIVE, Bank, Fact, LLMCall
 from memorybank.writing import note_taking
 from memorybank.writing.note_taking import Strategy, TakenNotes
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
-from tests.support.factories import MONDAY, note_taker, prompt_of, sentence, tag
+from tests.support.factories import MONDAY, new_talk, note_taker, prompt_of, sentence, tag
 
 Purpose = LLMCall.Purpose
 
@@ -160,11 +160,6 @@ def test_a_long_chat_is_read_in_chunks_that_lose_and_repeat_nothing(model: Scrip
     assert len(chunks) > 3
     assert [sum(chunk.count(tag(n)) for chunk in chunks) for n in range(40)] == [1] * 40
     assert not notes.provisional
-
-
-def new_talk(messages: Sequence[Message]) -> str:
-    """What a call has to note down, without what came before it in the chat."""
-    return prompt_of(messages).partition("<<<data")[2]
 
 
 def test_a_later_chunk_knows_how_the_chat_began_and_how_the_chunk_before_ended(model: ScriptedLLM, tuned: Any) -> None:
