@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from memorybank import hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import forget_phrases
+from memorybank.erasure.scope import with_versions
 from memorybank.hooks import Change
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language.terms import terms
@@ -28,7 +29,7 @@ from memorybank.models import (
     Output,
     SearchDocument,
 )
-from memorybank.models.chat import sequences_by_chat
+from memorybank.models.chat import OutputQuerySet, sequences_by_chat
 from memorybank.reading.mentions import chats_mentioning
 
 #: Maximum number of other chats searched for the subject of a request.
@@ -48,8 +49,7 @@ def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | 
     ids = [output.pk for output in outputs]
     Output.objects.filter(pk__in=ids).update(erasure_requested=True)
     output.erasure_requested = True
-    citing = FactOutput.objects.filter(output__in=ids).values("fact")
-    facts = list(Fact.objects.filter(pk__in=citing, hidden=False).values_list("pk", flat=True))
+    facts = _facts_to_hide(bank, ids)
     Fact.objects.filter(pk__in=facts).update(hidden=True)
     SearchDocument.objects.filter(output__in=ids).delete()
     Checkpoint.objects.drop(sequences_by_chat(outputs))
@@ -69,17 +69,27 @@ def file_request(bank: Bank, output: Output, now: datetime) -> ErasureRequest | 
     return request
 
 
-def _requested_turns(bank: Bank, output: Output, about: str) -> list[Output]:
-    """The author's earlier turns about the subject; without a subject or such a turn, the previous turn."""
+def _facts_to_hide(bank: Bank, outputs: Collection[int]) -> list[int]:
+    """The facts that cite these turns, without those that a person has hidden."""
+    citing = Fact.objects.filter(pk__in=FactOutput.objects.filter(output__in=outputs).values("fact"))
+    requested = bank.erasure_requests.filter(state=RequestState.OPEN).values_list("facts", flat=True)
+    shown = Q(hidden=False) | Q(pk__in={fact for facts in requested for fact in facts})
+    return list(citing.filter(shown).values_list("pk", flat=True))
+
+
+def _requested_turns(bank: Bank, output: Output, about: str) -> OutputQuerySet:
+    """The author's earlier turns about the subject, with their versions; without any, the last turn that is shown."""
     own = Output.objects.filter(
         chat__bank=bank, author=output.author, sequence__lt=output.sequence, erasure_requested=False
     )
     if about:
         chats = {output.chat_id, *chats_mentioning(bank, [about], limit=MAX_SEARCHED_CHATS)}
         words = set(terms(about))
-        if turns := [turn for turn in own.filter(chat__in=chats) if words and words <= set(terms(turn.question))]:
-            return turns
-    return list(own.filter(chat=output.chat_id).order_by("-sequence")[:1])
+        turns = [turn.pk for turn in own.filter(chat__in=chats) if words and words <= set(terms(turn.question))]
+        if turns:
+            return with_versions(own, own.filter(pk__in=turns))
+    last = own.filter(chat=output.chat_id).shown().order_by("-sequence")[:1]
+    return with_versions(own, own.filter(pk__in=[turn.pk for turn in last]))
 
 
 def confirmation(output: Output) -> str:
@@ -105,7 +115,8 @@ def reject_erasure_request(bank: Bank, *, request_id: int, actor: str, now: date
             return False
         outputs = Output.objects.filter(pk__in=request.outputs)
         outputs.update(erasure_requested=False)
-        row.facts.filter(pk__in=request.facts).update(hidden=False)
+        withheld = FactOutput.objects.filter(fact__in=request.facts, output__erasure_requested=True)
+        row.facts.filter(pk__in=request.facts).exclude(pk__in=withheld.values("fact")).update(hidden=False)
         chats = {output.chat_id for output in outputs}
         Checkpoint.objects.drop(sequences_by_chat(outputs))
         _mark_summaries_stale(outputs, request.facts)

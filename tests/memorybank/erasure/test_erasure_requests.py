@@ -8,7 +8,7 @@ from memorybank import services
 from memorybank.core.forget_phrases import confirmation, find_forget_request
 from memorybank.language import packs
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Entry, ErasureRequest, Event, Fact, Output
+from memorybank.models import Bank, Entry, ErasureRequest, Event, Fact, FactOutput, Output
 from memorybank.writing.summarising import summarise_chat
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, chat_of, make_bank, meanwhile, run, say, sound
 from tests.support.word_search import places
@@ -185,3 +185,37 @@ def test_the_answer_confirms_a_request_in_its_author_s_language() -> None:
     assert answered.erasure_requested and ErasureRequest.objects.get().asked_in == answered.pk
     assert answered.pk in ErasureRequest.objects.get().outputs
     assert "\n\n" not in say(bank, "zelda", "And now?", author="Zelda", at=MONDAY + 3 * HOUR).answer
+
+
+def test_the_message_that_is_shown_last_is_meant_and_not_another_version_of_an_earlier_one() -> None:
+    bank = make_bank()
+    first = say(bank, "c", "We met the vendor Hooli.")
+    meant = say(bank, "c", f"My diagnosis is {WORD}.", at=MONDAY + MINUTE)
+    services.record(
+        bank,
+        chat_key="c",
+        author="Priya",
+        question="We met Initech.",
+        answer="Noted.",
+        replaces=[first.pk, meant.pk],
+        created_at=MONDAY + 2 * MINUTE,
+        now=MONDAY + 2 * MINUTE,
+    )
+    services.show_version(bank, first.pk)
+    asked = say(bank, "c", "Please forget that.", at=MONDAY + 3 * MINUTE)
+    assert set(ErasureRequest.objects.get().outputs) == {meant.pk, asked.pk}
+
+
+def test_restoring_one_request_shows_nothing_that_another_still_asks_to_forget() -> None:
+    bank = make_bank()
+    turns = [say(bank, "c", f"{name} uses Postgres 16.") for name in ("Kraken", "Hydra")]
+    run(MONDAY + HOUR)
+    both = Fact.objects.filter(output_links__output=turns[0]).get()
+    FactOutput.objects.create(fact=both, output=turns[1])  # as a model cites both
+    for name in ("Kraken", "Hydra"):
+        say(bank, "c", f"Please forget what I said about {name}.", at=MONDAY + 2 * HOUR)
+    first, second = ErasureRequest.objects.order_by("pk")
+    services.reject_erasure_request(bank, request_id=first.pk, actor="alice", now=MONDAY + 3 * HOUR)
+    assert Fact.objects.get(pk=both.pk).hidden
+    services.reject_erasure_request(bank, request_id=second.pk, actor="alice", now=MONDAY + 3 * HOUR)
+    assert not Fact.objects.get(pk=both.pk).hidden
