@@ -1,7 +1,7 @@
 """Record the conversations of another product's export as chats. Recording one twice changes nothing."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -10,7 +10,7 @@ from django.db import DataError, transaction
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import NewOutput
+from memorybank.services import Chat, NewOutput
 from projects.models import Project
 from projects.tenancy import people
 from projects.web.titles import titled
@@ -82,7 +82,8 @@ def record_conversation(
 ) -> ImportCounts:
     """Record a conversation's turns in one transaction. Invalid turns are skipped and listed in ``bad``.
 
-    Turns of versions that the export does not show are recorded, but set aside.
+    Turns of versions that the export does not show are recorded, but set aside. New turns for their author alone are
+    refused if others may read the chat.
     """
     author, key = target.author(conversation), target.chat_key(conversation)
     place = f"conversation {conversation.key[:60]}"
@@ -117,6 +118,7 @@ def record_conversation(
         with transaction.atomic():
             outputs = services.record_many(target.project.bank, titled(new), now=now)
             fresh = [output for output in outputs if output]
+            _require_no_other_readers([output.chat for output in fresh[:1] if private], readers.get(author, ""))
             assign_owners(target.project, fresh)
             aside = _link(target, conversation, key, now) if fresh else 0
     except InvalidInput as error:
@@ -124,6 +126,15 @@ def record_conversation(
     except DataError:  # the error message may quote the chat
         return ImportCounts(bad=(BadConversation(place, "the database cannot hold it."),))
     return ImportCounts(len(fresh), len(outputs) - len(fresh), aside, tuple(bad))
+
+
+def _require_no_other_readers(chats: Sequence[Chat], reader: str) -> None:
+    """Raise :class:`InvalidInput` if an earlier import or its owner has opened one of the chats to others."""
+    if any(known is None or known - {reader} for known in map(services.readers_of, chats)):
+        raise InvalidInput(
+            "audience: the chat has been imported before, and others may read it. Make it private, or import for the "
+            "project."
+        )
 
 
 def _link(target: ImportTarget, conversation: ExportedConversation, key: str, now: datetime) -> int:

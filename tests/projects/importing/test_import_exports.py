@@ -48,6 +48,17 @@ class TestImportingExports(ExportCase):
         self.bring("claude", "--user", "bob", "--audience", "project")
         self.assertEqual(list(Chat.objects.values_list("private", flat=True)), [False, False])
 
+    def test_new_messages_for_one_person_are_not_added_to_a_chat_that_others_may_read(self) -> None:
+        export = json.loads(fixture("claude"))
+        self.bring("claude", "--user", "bob", "--audience", "project", content=export)
+        messages = next(chat["chat_messages"] for chat in export if chat["chat_messages"])
+        words = {"text": "My diagnosis is Zorblax.", "content": [{"type": "text", "text": "My diagnosis is Zorblax."}]}
+        messages.append({**messages[-1], "uuid": "new", "sender": "human", **words})
+        messages.append({**messages[-1], "uuid": "answer", "sender": "assistant", "parent_message_uuid": "new"})
+        ran = self.bring("claude", "--user", "bob", "--audience", "private", content=export)
+        self.assertIn("audience: the chat has been imported before", ran.err)
+        self.assertFalse(Output.objects.filter(question__contains="Zorblax").exists())
+
     def test_a_zip_is_imported_as_it_comes(self) -> None:
         path = self.folder / "export.zip"
         path.write_bytes(zipped(conversations__json=fixture("claude"), users__json=b"[]").getvalue())
@@ -109,7 +120,8 @@ class TestImportingExports(ExportCase):
         nodes["u5"] = {"id": "u5", "parent": "a1b", "children": ["a5"], "message": asked}
         nodes["a5"] = {"id": "a5", "parent": "u5", "children": [], "message": message}
         nodes["a1b"]["children"] = ["u5"]
-        ran = self.bring("chatgpt", "--user", "bob", content=[{**item, "current_node": "a5"}])
+        again = ("--user", "bob", "--audience", "project")
+        ran = self.bring("chatgpt", *again, content=[{**item, "current_node": "a5"}])
         self.assertEqual(ran.json["recorded"], 1)
         chat = Chat.objects.get(title="Go-live date")
         self.assertEqual([turn.key for turn in chat.outputs.shown()], ["a1", "a1b", "a5"])
