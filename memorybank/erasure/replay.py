@@ -16,6 +16,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Erasure, Output
 from memorybank.models.chat import OutputQuerySet
 from memorybank.models.privacy import Subject
+from memorybank.safety.naming import person_in
 
 #: Hash of a target → the target as ``erase`` takes it, and its turns.
 Targets = Mapping[str, tuple[Target, OutputQuerySet]]
@@ -104,7 +105,8 @@ def _subjects(bank: Bank) -> Iterator[tuple[Subject, Target, OutputQuerySet]]:
     for chat in bank.chats.only("key"):
         yield (ErasureKind.CHAT, chat.key), chat.key, outputs.filter(chat=chat)
     people = outputs.values_list("author", "said_by", "answered_by").order_by().distinct()
-    for name in {name for row in people for name in row if name}:
+    names = {name for row in people for name in row}
+    for name in (names | set(map(person_in, names))) - {""}:
         yield (ErasureKind.AUTHOR, name), name, outputs.of_person(name)
     for output in outputs.select_related("chat").only("key", "chat__key"):
         yield subject_of(output), output.pk, outputs.filter(pk=output.pk)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from memorybank.models import Bank, Erasure
 from memorybank.models.privacy import Subject
 from memorybank.new_output import NewOutput
+from memorybank.safety.naming import person_in
 
 
 def are_erased(bank: Bank, many: Sequence[NewOutput]) -> list[bool]:
@@ -27,6 +28,6 @@ def _is_same_turn(new: NewOutput, erased: Subject) -> bool:
 def _subjects(new: NewOutput) -> list[Subject]:
     """Every subject of an erasure that would cover this output."""
     kind = Erasure.Kind
-    people = {name for name in (new.author, new.said_by, new.answered_by) if name}
+    people = {new.author, person_in(new.author), new.said_by, new.answered_by} - {""}
     named = [(kind.EVERYTHING,), (kind.CHAT, new.chat_key), *((kind.AUTHOR, name) for name in people)]
     return [*named, (kind.OUTPUT, new.chat_key, new.key)] if new.key else named

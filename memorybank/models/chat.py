@@ -12,6 +12,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 
 from memorybank import conf
+from memorybank.safety.naming import VIA
 
 from .audience import ByAudience, has_readers
 from .bank import LONG_DUE, Bank
@@ -227,8 +228,9 @@ class OutputQuerySet(ByAudience["Output"]):
         return self.exclude(status=Output.Status.OK)
 
     def of_person(self, name: str) -> OutputQuerySet:
-        """Outputs that a person wrote or is quoted in."""
-        return self.filter(Q(author=name) | Q(said_by=name) | Q(answered_by=name))
+        """Outputs that a person wrote, also through a program, or is quoted in."""
+        through_program = Q(author__startswith=f"{name}{VIA}")
+        return self.filter(Q(author=name) | through_program | Q(said_by=name) | Q(answered_by=name))
 
     def with_words(self) -> OutputQuerySet:
         """Outputs that still have text."""

@@ -14,6 +14,7 @@ from django.utils.crypto import salted_hmac
 
 from memorybank import conf
 from memorybank.prepared import PreparedQuery
+from memorybank.safety.naming import person_in
 
 from .bank import Bank
 from .chat import Chat, Output
@@ -101,7 +102,7 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
         since = bank.remembers_since
 
         def is_usable(output: Output) -> bool:
-            people = [name for name in (output.author, output.said_by, output.answered_by) if name in until]
+            people = {output.author, person_in(output.author), output.said_by, output.answered_by} & until.keys()
             opted_out = any((end := until[name]) is None or output.created_at < end for name in people)
             is_left_out = (output.predates_memory or output.set_aside) and not in_chat
             return not (opted_out or is_left_out or output.erasure_requested or (since and output.created_at < since))

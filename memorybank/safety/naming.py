@@ -30,6 +30,11 @@ EMAIL_ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
 MARKS_OUTSIDE_NAMES = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
 
 
+def person_in(author: str) -> str:
+    """The person whose words an author's turns are, without the program that recorded them."""
+    return author.partition(VIA)[0]
+
+
 def display_name(account: str) -> str:
     """The name shown before an account's lines: its name, the local part of its address, or a neutral name.
 

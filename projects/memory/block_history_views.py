@@ -1,9 +1,10 @@
 """The page of the block's history: at a moment, between two moments, and at each of its last changes."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
+from django.core.validators import MinValueValidator
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -13,10 +14,14 @@ from memorybank import services
 from . import block_history
 from .page import MemoryPage, memory_page
 
+#: No memory is older, and moments near the ends of the calendar have no time in some time zones.
+EARLIEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 
-def _moment_field(label: str) -> forms.DateTimeField:
+
+def _moment_field(label: str = "") -> forms.DateTimeField:
     picker = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
-    return forms.DateTimeField(label=label, required=False, widget=picker)
+    bounds = [MinValueValidator(EARLIEST_MOMENT)]
+    return forms.DateTimeField(label=label, required=False, widget=picker, validators=bounds)
 
 
 class MomentsForm(forms.Form):
@@ -24,7 +29,7 @@ class MomentsForm(forms.Form):
 
     at = _moment_field(_("Memory as of"))  # type: ignore[arg-type]  # lazy
     to = _moment_field(_("and changes until"))  # type: ignore[arg-type]  # lazy
-    change = forms.DateTimeField(required=False)
+    change = _moment_field()
 
     def moment(self, name: str, now: datetime) -> datetime | None:
         """The moment in a field, at most ``now``; None if the field is empty or invalid."""

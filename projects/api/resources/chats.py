@@ -152,12 +152,12 @@ def get_chat(request: HttpRequest, chat: ChatIn) -> ChatOut:
 def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut:
     bank, key = bank_of(request), key_of(request)
     chat_row = program_chat(request, chat_key(chat))
-    if body.title is not None:
-        services.rename_chat(bank, chat_key=chat_row.key, title=body.title)
     if body.private is not None:
         readers = readers_named(key, body.readers) if body.private else None
         _require_own(key.project, chat_row, readers)
         services.set_audience(bank, chat_key=chat_row.key, readers=readers, actor=key.actor)
+    if body.title is not None:  # last, because the above may be refused
+        services.rename_chat(bank, chat_key=chat_row.key, title=body.title)
     chat_row = services.chats_of(bank).get(pk=chat_row.pk)
     return ChatOut.of(chat_row, key.project)
 

@@ -393,3 +393,13 @@ def test_a_turn_from_a_clock_that_is_ahead_is_refused_and_erased_again_after_a_r
     say(bank, "c", "The crane is orange.", at=ahead, now=MONDAY)
     assert services.replay(bank, rows, actor="alice", now=MONDAY).undecided == []
     assert not Output.objects.exists()
+
+
+def test_what_a_program_recorded_as_a_person_s_words_goes_with_the_person_and_stays_away() -> None:
+    bank = make_bank()
+    say(bank, "c", "My surgery is in May.", author="bob, via CI")
+    say(bank, "d", "The crane is orange.", author="bobby, via CI")
+    services.erase(bank, author="bob", actor="alice", now=MONDAY + HOUR)
+    assert [turn.author for turn in Output.objects.all()] == ["bobby, via CI"]
+    with pytest.raises(InvalidInput):
+        say(bank, "c", "My surgery is in May.", author="bob, via CI")

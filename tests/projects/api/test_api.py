@@ -167,6 +167,11 @@ class ChatTest(ProgramCase):
         self.assertEqual(Event.objects.latest("pk").actor, "API key CI")
         self.assertFalse(self.ask("PATCH", "chats/c-1", {"private": False})["private"])
 
+    def test_a_refused_change_renames_nothing(self) -> None:
+        self.ask("POST", "outputs", self.output(title="Old"), status=201)
+        self.ask("PATCH", "chats/c-1", {"title": "New", "private": True, "readers": ["nobody"]}, status=403)
+        self.assertEqual(self.ask("GET", "chats/c-1")["title"], "Old")
+
     def test_it_is_shortened_or_says_why_not(self) -> None:
         services.record_many(self.apollo.bank, turns(2_000, chat="c-1", author="bob"))
         services.record(self.apollo.bank, chat_key="short", author="bob", question="Hello.", now=NOON, created_at=NOON)

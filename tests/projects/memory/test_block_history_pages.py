@@ -76,6 +76,11 @@ class PastTest(MemoryPageCase):
         self.assertContains(page, FERRY)
         self.assertNotContains(page, "Mar 9000")
 
+    def test_moments_at_the_ends_of_the_calendar_have_a_page(self) -> None:
+        for name in ("at", "to", "change"):
+            for moment in ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
+                self.see(self.alice, "memory-past", **{name: moment})
+
     def test_nonsense_is_refused_in_words(self) -> None:
         page = self.see(self.bob, "memory-past", at="yesterday", change="x")
         self.assertContains(page, "Enter a valid date/time.")
