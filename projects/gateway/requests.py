@@ -21,7 +21,7 @@ from ..models import APIKey
 from . import memory_injection
 from .database import accounts, upstream_objects
 from .database.accounts import Account
-from .database.threads import long_readers, readers
+from .database.threads import readers
 from .memory_injection import MemoryInjection, SkipReason
 from .protocols import Protocol
 from .refusals import Refusal
@@ -90,8 +90,8 @@ async def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -
 
 
 async def _off_the_loop(size: int, work: Callable[..., Result], *args: object) -> Result:
-    """Run ``work`` here if ``size`` is at most ``MAX_BYTES_ON_LOOP``, otherwise in the thread for long bodies."""
-    return await long_readers.run(work, *args) if size > MAX_BYTES_ON_LOOP else work(*args)
+    """Run ``work`` here if ``size`` is at most ``MAX_BYTES_ON_LOOP``, otherwise in a thread."""
+    return await readers.run(work, *args) if size > MAX_BYTES_ON_LOOP else work(*args)
 
 
 async def _with_memory(
@@ -111,9 +111,8 @@ async def _with_memory(
         return MemoryInjection(body, skipped=SkipReason.FAILED)
     if turn is None:
         return MemoryInjection(body, skipped=SkipReason.ASIDE)
-    threads = long_readers if size > MAX_BYTES_ON_LOOP else readers
     try:
-        return await threads.run_within(until - time.monotonic(), memory_injection.inject_memory, turn, protocol, body)
+        return await readers.run_within(until - time.monotonic(), memory_injection.inject_memory, turn, protocol, body)
     except TimeoutError:
         return memory_injection.without_memory(turn, body, SkipReason.SLOW)
 

@@ -72,7 +72,5 @@ def _with_connection(work: Callable[..., Result], *args: object) -> Result:
 
 #: For reads that a request waits for. More threads would not help, because Python runs one of them at a time.
 readers = Threads("read", 8)
-#: For long bodies, one at a time: side by side they would hold up all other requests.
-long_readers = Threads("long", 1)
 #: For recording.
 writers = Threads("write", 4)
