@@ -196,7 +196,7 @@ TABLES = [
         PrivacyRow(
             "memory: facts that cite turns, and digests of days, weeks and months",
             "with secrets masked, and personal data if the project masks it",
-            "erased, made private, or older than the project keeps memory",
+            "erased, or older than the project keeps memory; what rests on a private chat is read by its readers only",
         ),
         counts={
             "summaries": ngettext_lazy("summary of a chat", "summaries of chats"),

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.i18n import grouped
-from memorybank.models import Bank, Entry, Fact, StoredBlock
+from memorybank.models import Bank, Entry, Fact, KeptFact, StoredBlock
 
 from .author_records import author_records
 from .explanations import WITHHELD, explanation_html, link, links, mark_withheld, render_part
@@ -96,10 +96,11 @@ class EntryAdmin(BankScoped):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         shared: Any = super().get_queryset(request)
         # A subquery is counted for the entries of one page, a join for all before the page is chosen.
-        own = Fact.objects.filter(entry=OuterRef("pk")).order_by().values("entry")
+        own = Fact.objects.filter(entry=OuterRef("pk")).visible_to().order_by().values("entry")
         facts = Coalesce(Subquery(own.annotate(rows=Count("pk")).values("rows")), 0)
         entries: QuerySet[Entry] = shared.visible_to().annotate(fact_total=facts)
-        return entries.select_related("parent").prefetch_related("kept_links")
+        kept = Prefetch("kept_links", KeptFact.objects.filter(fact__entry__chat__private=False))
+        return entries.select_related("parent").prefetch_related(kept)
 
     @admin.display(description=_("turns"), ordering="output_count")
     def turns(self, entry: Entry) -> int:
@@ -125,8 +126,8 @@ class EntryAdmin(BankScoped):
     @admin.display(description=_("Facts"))
     def facts_list(self, entry: Entry) -> SafeString | str:
         """The entry's own facts, then the leaf facts that a digest keeps unchanged."""
-        own = entry.facts.select_related("entry").order_by("position")
-        kept = entry.kept.select_related("entry").order_by("kept_links")
+        own = entry.facts.filter(withdrawn=False).select_related("entry").order_by("position")
+        kept = entry.kept.filter(entry__chat__private=False).select_related("entry").order_by("kept_links")
         return render_part("facts", facts=mark_withheld([*own, *kept]))
 
 

@@ -14,8 +14,8 @@ from typing import Self
 from django.db.models import F
 
 from memorybank.core import transcript
-from memorybank.core.granularity import Granularity
 from memorybank.data_inventory import TABLES, OutputsByChat
+from memorybank.erasure import withdrawal
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import dates
 from memorybank.language.terms import terms
@@ -26,14 +26,13 @@ from memorybank.models import (
     Entry,
     Fact,
     FactOutput,
-    FactSource,
-    KeptFact,
     MaskedValue,
     OptOut,
     Output,
     SearchDocument,
 )
 from memorybank.models.chat import sequences_by_chat
+from memorybank.reading.digest_lines import words_of
 from memorybank.safety.redaction import Masker
 
 #: Facts deleted in one query, because databases limit the number of query parameters.
@@ -164,37 +163,50 @@ def remove_quotes(bank: Bank, chat: Chat, words: TurnWords, counts: Counter[str]
     Call it when a chat that had a single reader gets other readers: only chats with one reader use such answers. The
     caller holds the locks of ``bank`` and ``chat``.
     """
-    deleted = {fact for leaf in chat.entries.all() for fact in _prune_leaf(bank, leaf, set(), words, counts)}
+    leaves = chat.entries.all()
+    digests = list(leaves.above())
+    deleted = {fact for leaf in leaves for fact in _prune_leaf(bank, leaf, set(), words, counts)}
     Fact.objects.filter(pk__in=deleted).delete()
+    _prune_digests(digests, counts)
 
 
 def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     """Take a chat that has just become private out of shared memory; return the ids of the affected facts.
 
-    Its leaves stay, with people's decisions on their facts, but leave their digests. A pinned digest line passes its
-    pin to the facts that it rests on. The turns are indexed again. The caller holds the locks of ``bank`` and ``chat``.
+    Its leaves stay, with people's decisions on their facts, but are taken out of their digests, whose lines about them
+    are withdrawn. The turns are indexed again. The caller holds the locks of ``bank`` and ``chat``.
     """
     leaves = chat.entries.all()
-    digests = list(leaves.above())
+    digests = set(leaves.above().values_list("pk", flat=True))
     facts = set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
-    pinned_lines = FactSource.objects.filter(source__in=facts, fact__pinned=True).values("fact")
-    sources = FactSource.objects.filter(fact__in=pinned_lines).values_list("source", flat=True)
-    Fact.objects.filter(pk__in=set(sources)).update(pinned=True)
-    leaves.update(parent=None)
+    leaves.exclude(parent=None).update(detached_from=F("parent"), parent=None)
     bank.facts.filter(pk__in=facts).update(tier=None)
-    KeptFact.objects.filter(fact__in=facts).delete()
     _reset_chat(bank, chat, counts)
-    return facts | _prune_digests(digests, counts)
+    withdrawn = _review_digests(bank, digests)
+    counts["digest_lines"] += len(withdrawn)
+    return facts | withdrawn
 
 
 def attach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
-    """Let a chat that has just become public roll up into digests again, and index its turns again.
+    """Put a chat that has just become public back into its digests, or let it roll up, and index its turns again.
 
     The caller holds the locks of ``bank`` and ``chat``.
     """
-    for leaf in chat.entries.all():
-        leaf.facts.update(tier=leaf.tier)
+    leaves = chat.entries.all()
+    digests = set(leaves.above().values_list("pk", flat=True))
+    leaves.filter(detached_from__in=digests).update(parent=F("detached_from"))
+    leaves.update(detached_from=None)
+    for leaf in leaves.with_digests():
+        *_below, live = leaf.upwards()
+        leaf.facts.update(tier=live.tier)
     _reset_chat(bank, chat, counts)
+    _review_digests(bank, digests)
+
+
+def _review_digests(bank: Bank, digests: Collection[int]) -> set[int]:
+    """Count what is left of these digests, and withdraw or show their lines; return the ids of those changed."""
+    bank.entries.filter(pk__in=digests).prune()
+    return withdrawal.review(bank.facts.filter(entry__in=digests))
 
 
 def _reset_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> None:
@@ -227,7 +239,7 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
     leaf.output_count, leaf.updates = len(remaining), leaf.updates + 1
     times = [output.created_at for output in remaining]
     leaf.first_at, leaf.last_at = min(times), max(times)
-    if leaf.parent_id is None:  # otherwise it stays in the period of its digest
+    if leaf.parent_id is None and leaf.detached_from is None:  # otherwise it stays in the period of its digest
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.save()
     return {fact.pk for fact in unsupported}
@@ -248,12 +260,13 @@ def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed
 def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
     """Delete digest lines that the remaining facts do not support, and empty digests; return the ids of the lines."""
     deleted: set[int] = set()
-    for digest in sorted(digests, key=lambda entry: Granularity(entry.granularity).tier):
-        lines = digest.facts.prefetch_related("source_links", "sources__entry__chat")
+    ids = [digest.pk for digest in digests]
+    for digest in Entry.objects.filter(pk__in=ids).finest_first():
+        lines = digest.facts.prefetch_related("source_links", "sources")
         unsupported = [line for line in lines if not _is_line_supported(line)]
         counts["digest_lines"] += len(unsupported)
         deleted.update(line.pk for line in unsupported)
-        if not digest.children.exists():
+        if digest.is_of_nothing:
             counts["digests"] += 1
             digest.delete()
             continue
@@ -262,6 +275,7 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
         has_gap = any(line.sources.all() for line in unsupported)
         digest.stale, digest.updates = digest.stale or has_gap, digest.updates + 1
         digest.prune()
+    withdrawal.review(Fact.objects.filter(entry__in=ids))
     return deleted
 
 
@@ -270,17 +284,14 @@ def mark_digests_stale(leaf: Entry) -> None:
     digests = Entry.objects.filter(pk=leaf.pk).above()
     _prune_digests(digests, Counter())
     digests.update(stale=True)
-    leaf.facts.update(tier=digests.get(parent=None).tier)
+    if leaf.parent_id:
+        leaf.facts.update(tier=digests.get(parent=None).tier)
 
 
 def _is_line_supported(line: Fact) -> bool:
-    """Whether the cited facts all remain, are public and contain every word of the line (unless a person edited it)."""
-    remaining = [fact for fact in line.sources.all() if not fact.is_private]
+    """Whether the cited facts all remain and contain every word of the line (unless a person edited it)."""
+    remaining = line.sources.all()
     if len(remaining) < len(line.source_links.all()):
         return False
-    known = {word for fact in remaining for word in _words_of(fact)}
+    known = {word for fact in remaining for word in words_of(fact)}
     return bool(line.edited_by) or known.issuperset(terms(line.text))
-
-
-def _words_of(fact: Fact) -> Iterable[str]:
-    return terms(f"{fact.text} {fact.speaker} {dates.format_date(fact.said_on)}")

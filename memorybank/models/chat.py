@@ -104,7 +104,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
             for bank_id, key in self.values_list("bank_id", "key"):
                 keys[bank_id].append(key)
             banks = list(Bank.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
-            digests = {bank.pk: bank.entries.filter(chat__in=self.values("pk")).above() for bank in banks}
+            digests = {bank.pk: bank.entries.filter(chat__in=self.values("pk")).above_for_deletion() for bank in banks}
             deleted = super().delete()
             for bank in banks:
                 digests[bank.pk].prune()

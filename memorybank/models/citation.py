@@ -56,6 +56,9 @@ class FactSource(models.Model):
     # No separate index: the constraint's index starts with this column.
     fact = models.ForeignKey("Fact", models.CASCADE, related_name="source_links", db_index=False)
     source = models.ForeignKey("Fact", models.DO_NOTHING, related_name="restating_links", db_index=False)
+    source_edited_at = models.DateTimeField(
+        null=True, help_text="When the source had been edited as the line was written; another time outdates the line."
+    )
 
     class Meta:
         ordering = ["pk"]
@@ -76,7 +79,11 @@ class KeptFactQuerySet(models.QuerySet["KeptFact"]):
     def replace(self, entry: int, facts: Sequence[int]) -> None:
         """Replace the facts that a digest keeps by the facts with these ids, in this order."""
         self.filter(entry=entry).delete()
-        self.bulk_create(KeptFact(entry_id=entry, fact_id=fact) for fact in facts)
+        self.add(entry, facts)
+
+    def add(self, entry: int, facts: Sequence[int]) -> None:
+        """Let a digest keep the facts with these ids, too, after those that it keeps."""
+        self.bulk_create((KeptFact(entry_id=entry, fact_id=fact) for fact in facts), ignore_conflicts=True)
 
 
 class KeptFact(models.Model):

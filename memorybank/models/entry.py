@@ -17,7 +17,7 @@ from memorybank.core.granularity import Granularity
 from memorybank.core.rollup_policy import Node
 from memorybank.prepared import PreparedQuery
 
-from .audience import ByAudience
+from .audience import NOBODY, ByAudience
 from .bank import Bank
 from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
@@ -39,6 +39,10 @@ STAND_IN_METHOD = f"{EXTRACTIVE}, until the model answers"
 
 
 class EntryQuerySet(ByAudience["Entry"]):
+    def visible_to(self, viewer: str = NOBODY) -> EntryQuerySet:
+        """As for every table, and nobody reads an empty digest, all of whose chats are private."""
+        return super().visible_to(viewer).exclude(chat=None, output_count=0)
+
     def live(self) -> EntryQuerySet:
         """The frontier: public entries that no digest has absorbed. Leaves of private chats are never rolled up."""
         return self.filter(parent=None).visible_to()
@@ -84,15 +88,25 @@ class EntryQuerySet(ByAudience["Entry"]):
         return self.order_by("period_start", "first_at", "pk")
 
     def above(self) -> EntryQuerySet:
-        """All digests above these entries."""
+        """All digests above these entries, and those that a private chat was taken out of."""
         digests: set[int] = set()
         rung = self
         while (
-            ids := set(rung.exclude(parent=None).values_list("parent_id", flat=True)) - digests
+            ids := {pk for places in rung.values_list("parent_id", "detached_from") for pk in places if pk} - digests
         ):  # ends even in a cycle
             digests |= ids
             rung = Entry.objects.filter(pk__in=ids)
         return Entry.objects.filter(pk__in=digests)
+
+    def above_for_deletion(self) -> EntryQuerySet:
+        """The digests above entries that are about to be deleted, without withdrawn lines.
+
+        Those of digests that a private chat was taken out of may have words of it without citing it.
+        """
+        incomplete = self.filter(detached_from__isnull=False).above()
+        for digest in incomplete:
+            digest.facts.filter(withdrawn=True).delete()
+        return self.above()
 
     def below(self) -> EntryQuerySet:
         """These entries and all that they have absorbed."""
@@ -117,19 +131,23 @@ class EntryQuerySet(ByAudience["Entry"]):
         self.update(parent=digest)
 
     def to_rebuild(self) -> list[Entry]:
-        """The stale digests, finest first; none while a stale leaf can still be rebuilt."""
-        stale = self.filter(stale=True)
+        """The stale and the outdated digests, finest first; none while a stale leaf can still be rebuilt."""
+        stale = self.filter(Q(stale=True) | Q(outdated=True, parent=None)).visible_to()
         if stale.leaves().visible_to().filter(chat__parked_at=None).exists():
             return []
-        return sorted(stale.digests().in_order(), key=lambda entry: Granularity(entry.granularity).tier)
+        return stale.digests().in_order().finest_first()
 
     def prune(self) -> None:
-        """Delete digests without children, and the lines of other digests that cite deleted leaf facts."""
-        for digest in sorted(self, key=lambda entry: Granularity(entry.granularity).tier):
-            if digest.children.exists():
-                digest.prune()
-            else:
+        """Delete digests of nothing, and the lines of other digests that cite deleted leaf facts."""
+        for digest in self.finest_first():
+            if digest.is_of_nothing:
                 digest.delete()
+            else:
+                digest.prune()
+
+    def finest_first(self) -> list[Entry]:
+        """These digests, the finest first."""
+        return sorted(self, key=lambda entry: Granularity(entry.granularity).tier)
 
 
 #: The next live entries of a bank with their sizes: asked for each chat.
@@ -170,6 +188,12 @@ class Entry(models.Model):
     provisional = models.BooleanField(default=False)
     updates = models.PositiveIntegerField(default=0, help_text="Extensions since it was last rebuilt.")
     stale = models.BooleanField(default=False, help_text="It has to be rebuilt from the remaining turns.")
+    detached_from = models.BigIntegerField(
+        null=True, editable=False, help_text="The id of the digest that it was taken out of while its chat is private."
+    )
+    outdated = models.BooleanField(
+        default=False, db_default=False, editable=False, help_text="A model has to rewrite it: lines are withdrawn."
+    )
     dropped_lines = models.PositiveIntegerField(
         default=0, help_text="Lines of the model that were dropped because what they cite does not say them."
     )
@@ -215,6 +239,10 @@ class Entry(models.Model):
             models.Index(name="entry_growth", fields=["bank", "granularity", "period_start", "tokens"]),
             # Read by compression: entries to rebuild; there are few.
             models.Index(name="entry_stale", fields=["bank"], condition=Q(stale=True)),
+            # The same for withdrawn lines.
+            models.Index(name="entry_outdated", fields=["bank"], condition=Q(outdated=True)),
+            # Read when lines are withdrawn or a digest is rewritten: what was taken out; there is little.
+            models.Index(name="entry_detached", fields=["detached_from"], condition=Q(detached_from__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -236,6 +264,11 @@ class Entry(models.Model):
         is_written = not self.method.startswith((EXTRACTIVE, CARRIED, NO_TEXT_METHOD))
         return is_written and self.facts.filter(detail=False).exists()
 
+    @property
+    def is_of_nothing(self) -> bool:
+        """Whether a digest has no entries below it, not even of a private chat. Executes queries."""
+        return not (self.children.exists() or Entry.objects.filter(detached_from=self.pk).exists())
+
     def upwards(self) -> Iterator[Entry]:
         """This entry and the digests above it; the last one is live."""
         entry: Entry | None = self
@@ -252,11 +285,17 @@ class Entry(models.Model):
         )
 
     def prune(self) -> None:
-        """Delete a digest's lines that cite deleted leaf facts, and update its counts and times."""
+        """Delete a digest's lines that cite deleted leaf facts, and update its counts and times.
+
+        A digest all of whose chats are private keeps its times, for when one is shared again.
+        """
         gone = FactSource.objects.exclude(Exists(self.bank.facts.filter(pk=OuterRef("source_id"))))
         self.facts.filter(Exists(gone.filter(fact=OuterRef("pk")))).delete()
-        below = self.children.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
-        self.output_count, self.first_at, self.last_at = below["n"], below["first"], below["last"]
-        facts = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept.values("pk")))
+        told = self.children.exclude(output_count=0)
+        below = told.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
+        self.output_count = below["n"] or 0
+        if self.output_count:
+            self.first_at, self.last_at = below["first"], below["last"]
+        facts = self.bank.facts.filter(Q(entry=self) | Q(pk__in=self.kept.values("pk"))).visible_to()
         self.tokens = facts.aggregate(n=Sum("tokens"))["n"] or 0
         self.save()

@@ -93,6 +93,10 @@ def _state(row: Any, outputs: Mapping[int, list[int]]) -> FactState:
 class FactQuerySet(ByAudience["Fact"]):
     to_chat = "entry__chat"
 
+    def visible_to(self, viewer: str = NOBODY) -> FactQuerySet:
+        """As for every table, and nobody reads a withdrawn line of a digest."""
+        return super().visible_to(viewer).filter(withdrawn=False)
+
     def may_be_shown(self) -> FactQuerySet:
         """Facts that members see in lists: those that may be shown, with superseded ones."""
         return self.filter(_may_be_shown())
@@ -175,9 +179,9 @@ class FactQuerySet(ByAudience["Fact"]):
         created = self.bulk_create(facts)
         links = [(fact, pk) for fact in created for pk in fact.citations]
         FactOutput.objects.bulk_create(FactOutput(fact=fact, output_id=pk) for fact, pk in links if fact.entry.is_leaf)
-        FactSource.objects.bulk_create(
-            FactSource(fact=fact, source_id=pk) for fact, pk in links if not fact.entry.is_leaf
-        )
+        links = [(fact, pk) for fact, pk in links if not fact.entry.is_leaf]
+        edits = dict(Fact.objects.filter(pk__in={pk for _, pk in links}).values_list("pk", "edited_at"))
+        FactSource.objects.bulk_create(FactSource(fact=f, source_id=s, source_edited_at=edits.get(s)) for f, s in links)
         return created
 
     def best(self, tier: int, limit: int) -> FactQuerySet:
@@ -237,7 +241,10 @@ class Fact(models.Model):
         default=0, editable=False, help_text="The part of a long chat that a model wrote it from, counted from 0."
     )
     pinned = models.BooleanField(default=False)
+    pinned_for = models.BigIntegerField(null=True, editable=False)  # the id of the withdrawn line that passed its pin
     hidden = models.BooleanField(default=False)
+    #: A line of a digest that must not be told as it is: a source is private or was corrected since.
+    withdrawn = models.BooleanField(default=False, db_default=False, editable=False)
     edited_by = models.CharField(max_length=200, blank=True, help_text="Who wrote or edited it.")
     edited_at = models.DateTimeField(null=True, blank=True)
     original = models.TextField(blank=True, help_text="Its text before it was edited; empty: it was not.")
@@ -294,6 +301,8 @@ class Fact(models.Model):
             models.Index(name="fact_ongoing", fields=["bank"], condition=Q(ongoing=True)),
             # Read when a chat is summarised after newer chats: facts that state an end; there are few.
             models.Index(name="fact_changing", fields=["bank", "said_on"], condition=Q(changing=True)),
+            # Read by rendering: withdrawn lines, whose sources stand in for them; there are few.
+            models.Index(name="fact_withdrawn", fields=["bank"], condition=Q(withdrawn=True)),
         ]
 
     def __str__(self) -> str:

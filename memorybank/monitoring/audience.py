@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from memorybank.models import Bank, Chat, Fact, FactSource, KeptFact, public_id
+from memorybank.models import Bank, Chat, public_id
+from memorybank.reading.digest_lines import mismatched
 from memorybank.reading.recall.index_terms import audience_words, chat_word, private_word
 
 #: Chats read per batch.
@@ -21,14 +22,15 @@ def flaws(bank: Bank) -> Iterator[Flaw]:
 
 
 def _digests(bank: Bank) -> Iterator[Flaw]:
-    """Everybody can read digests, so they must not absorb, restate or keep anything from a private chat."""
+    """Everybody can read digests, so they must not absorb a private chat, and none of their lines may tell of it.
+
+    Only withdrawn lines may rest on a private chat, because nobody reads them.
+    """
     for entry in bank.entries.filter(chat__private=True).exclude(parent=None).values_list("pk", flat=True):
         yield f"entry {public_id(entry)}", "is of a private chat, and a digest has absorbed it"
-    private = Fact.objects.filter(bank=bank, entry__chat__private=True).values("pk")
-    restated = FactSource.objects.filter(source__in=private).values_list("fact_id", flat=True)
-    kept = KeptFact.objects.filter(fact__in=private).values_list("fact_id", flat=True)
-    for fact in sorted({*restated, *kept}):
-        yield f"fact {public_id(fact)}", "stands in a digest, and rests on a private chat"
+    for line in mismatched(bank):
+        wrongly = "is told, and rests on a private chat or on what was corrected since"
+        yield f"fact {public_id(line.pk)}", "is withdrawn, but may be told" if line.withdrawn else wrongly
 
 
 def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:

@@ -49,8 +49,7 @@ def lines_to_review(bank: str) -> Subquery:
 
 
 def _readable(facts: FactQuerySet, viewer: str) -> FactQuerySet:
-    own = facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
-    return own.exclude(sources__entry__chat__private=True)
+    return facts.filter(Q(tier__isnull=False) | Q(entry__chat__private=True)).visible_to(viewer)
 
 
 def resting_beside(bank: Bank, facts: Collection[int], *, viewer: str = NOBODY) -> FactQuerySet:
@@ -76,7 +75,8 @@ def search_facts(bank: Bank, question: str, *, viewer: str = NOBODY, now: dateti
     facts = facts_about(bank, question, limit=MAX_FOUND_FACTS, now=now, viewer=viewer)
     if facts:
         restating = FactSource.objects.filter(source__in=[fact.pk for fact in facts]).values("fact")
-        facts += bank.facts.filter(tier__isnull=False, pk__in=restating).states(viewer=viewer)
+        lines = bank.facts.filter(tier__isnull=False, pk__in=restating).visible_to(viewer)
+        facts += lines.states(viewer=viewer)
     return sorted(facts, key=lambda fact: not fact.is_visible)
 
 

@@ -1,8 +1,8 @@
 """Load a bank's best facts as candidates for its block, each with its tier, its period and its sources.
 
 Candidates are all leaf facts, even if a digest has absorbed them, and the lines that a model wrote for live digests:
-packing may show a period by either. Only the best facts of each tier are read, through an index, so that a long history
-costs no more than a short one.
+packing may show a period by either. The sources of a withdrawn line stand in its place. Only the best facts of each
+tier are read, through an index, so that a long history costs no more than a short one.
 """
 
 from collections import defaultdict
@@ -94,8 +94,10 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
     shown = bank.facts.shareable()
     best, complete = _best_rows(shown, max(MIN_FACTS_READ, budget))
     live = _written_rows(bank, shown)
-    rows = list({row[1]: row for row in (*best, *live)}.values())
-    written = {row[1] for row in live}
+    standing_in = _standing_in(bank, shown)
+    gaps = _stand_in_rows(shown, standing_in)
+    rows = list({row[1]: row for row in (*best, *live, *gaps)}.values())
+    written = {row[1] for row in (*live, *gaps)}
     above = _digests_above(bank, {parent for *_, parent, _, _ in rows if parent})
     candidates = Candidates(
         stable_before=None if complete else _stable_before(bank, budget),
@@ -111,7 +113,8 @@ def load(bank: Bank, *, budget: int | None = None) -> Candidates:
         values = dict(zip(LINE_COLUMNS, row, strict=True), facts=(pk,), replaces=replaces)
         place = EntryPosition(last_at, str(chat), *_period(*_live_entry_above(above, parent, granularity, start)))
         if key:
-            candidates.candidates.append(_leaf_line(place, day, values, frozenset(candidates.outputs[pk])))
+            line = _leaf_line(place, day, values, frozenset(candidates.outputs[pk]))
+            candidates.candidates.append(_in_place_of_digest(line, *standing_in[pk]) if pk in standing_in else line)
             candidates.chat_keys[pk] = key
         else:
             digested.append((place._replace(chat=f"digest {entry}"), day, cited[pk], values))
@@ -135,6 +138,34 @@ def _written_rows(bank: Bank, shown: FactQuerySet) -> list[tuple[Any, ...]]:
     kept = Q(pk__in=KeptFact.objects.filter(entry__in=live.values("pk")).values("fact"), detail=False)
     lines = shown.filter(own | kept, pinned=False, tier__isnull=False).exclude(entry__method__startswith=EXTRACTIVE)
     return list(lines.order_by("-tier", "-said_on", "-pk").values_list(*_columns())[:MAX_WRITTEN_LINES])
+
+
+def _standing_in(bank: Bank, shown: FactQuerySet) -> dict[int, tuple[int, datetime, str]]:
+    """The facts that stand in for withdrawn lines of live digests: id, end and label of the digest for each.
+
+    They are the lines' sources, or what a person put in their place, that no other line of a live digest tells.
+    """
+    if not bank.facts.filter(withdrawn=True).exists():
+        return {}
+    of_live = FactSource.objects.filter(fact__entry__in=bank.entries.live().values("pk"))
+    told = set(of_live.filter(fact__withdrawn=False).values_list("source", flat=True))
+    period = ("fact__entry__last_at", "fact__entry__granularity", "fact__entry__period_start")
+    gaps = of_live.filter(fact__withdrawn=True).values_list("source", "source__superseded_by", "fact__entry", *period)
+    places: dict[int, tuple[int, datetime, str]] = {}
+    for source, newer, entry, last_at, granularity, start in gaps:
+        _tier, _start, label = _period(granularity, start)
+        places |= {pk: (entry, last_at, label) for pk in (source, newer) if pk and pk not in told}
+    ids = shown.filter(pk__in=places, tier__isnull=False, pinned=False, entry__chat__isnull=False)
+    return {pk: places[pk] for pk in ids.values_list("pk", flat=True)}
+
+
+def _stand_in_rows(shown: FactQuerySet, facts: Collection[int]) -> list[tuple[Any, ...]]:
+    return list(shown.filter(pk__in=facts).order_by("pk").values_list(*_columns())) if facts else []
+
+
+def _in_place_of_digest(line: MemoryLine, digest: int, last_at: datetime, label: str) -> MemoryLine:
+    """A leaf fact as a line of a digest, with whose other lines it is shortened or shown."""
+    return line._replace(said_at=last_at, label=label, chat=f"digest {digest}", restates=frozenset(line.facts))
 
 
 def _ids_by_fact(links: QuerySet[Any, tuple[int, int]], facts: Iterable[int]) -> dict[int, list[int]]:

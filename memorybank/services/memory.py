@@ -2,6 +2,8 @@
 
 from collections.abc import Collection
 
+from django.db.models import Q
+
 from memorybank.models import NOBODY, Bank, FactQuerySet, FactSource
 from memorybank.models.entry import EntryQuerySet
 
@@ -18,7 +20,7 @@ def entries_of(bank: Bank, *, viewer: str = NOBODY) -> EntryQuerySet:
 
 def count_stale_entries(bank: Bank) -> int:
     """The number of leaves and digests that wait to be rebuilt."""
-    return bank.entries.filter(stale=True).count()
+    return bank.entries.filter(Q(stale=True) | Q(outdated=True, parent=None)).count()
 
 
 def restated_fact_ids(bank: Bank, facts: Collection[int]) -> set[int]:

@@ -161,6 +161,8 @@ def set_audience(
         action = Event.Action.PUBLIC if readers is None else Event.Action.PRIVATE
         log(row, actor, action, now, chat=chat.pk, **({"readers": len(people)} if people else {}))
         transaction.set_rollback(dry_run)
+    if readers is None and not dry_run:  # the block has the chat's lines again at once
+        block_writer.refresh(bank.pk, now=now)
     return counts
 
 

@@ -36,7 +36,7 @@ def next_batch(chat: Chat) -> Batch:
     if stale and not chat.pending_outputs:
         return Batch(list(stale.covered()), chat.summarised_through, stale, rebuilds=True, mends=True)
     leaf = chat.entries.order_by("-last_output").first() if chat.summarised_through else None
-    if leaf and (leaf.parent_id or (leaf.stale and leaf.has_notes)):
+    if leaf and (leaf.parent_id or leaf.detached_from or (leaf.stale and leaf.has_notes)):
         leaf = None
     rebuilds = bool(leaf and (leaf.stale or leaf.updates >= conf.current().rebuild_after_updates))
     outputs = _outputs(chat, (leaf.first_output or 1) - 1) if leaf and rebuilds else []

@@ -17,6 +17,7 @@ from memorybank import conf, hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
+from memorybank.erasure import withdrawal
 from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.hooks import Change
 from memorybank.i18n import grouped
@@ -24,7 +25,7 @@ from memorybank.indexing import block_writer, remask
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactOutput, FactQuerySet, FactSource, MaskedValue
 from memorybank.new_output import NewOutput, storable
 from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety import quarantine
@@ -136,8 +137,9 @@ def edit_facts(
 ) -> int:
     """Give facts that say the same a new ``text``, in the name of ``actor``; return how many changed.
 
-    The original text is kept, with its citations; writing it again undoes the edit. When a digest's line is edited, its
-    sources that say what was corrected are superseded. With ``screened`` the new text may be quarantined, like a
+    The original text is kept, with its citations; writing it again undoes the edit. Facts that say what was corrected
+    are superseded: the sources of a digest's line, or what the same turns gave. Lines of digests that rest on a
+    corrected fact are withdrawn until they are rewritten. With ``screened`` the new text may be quarantined, like a
     model's text. Raises :class:`InvalidInput`.
     """
     with _locked_facts(bank, fact_ids) as (row, facts):
@@ -148,10 +150,11 @@ def edit_facts(
                 set_quarantine(fact, reason)
                 fact.released_by = fact.quarantine_confirmed_by = ""
             _apply_edit(fact, text, actor, now)
-            _supersede_sources(fact)
+            _supersede_corrected(fact)
         _update_tiers(row, changed)
+        lines = withdrawal.review(withdrawal.lines_about([fact.pk for fact in changed]))
         if changed:
-            invalidate(row, facts=[fact.pk for fact in changed], now=now)
+            invalidate(row, facts=[*(fact.pk for fact in changed), *lines], now=now)
             held_back = [fact.pk for fact in changed if fact.quarantine]
             hooks.notify(row.pk, Change.LINE_HELD_BACK, held_back if screened else [])
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
@@ -202,8 +205,8 @@ def _set_pinned(
 ) -> int:
     """Set ``values`` on the facts whose pin changes, and render the block; return their number."""
     with _locked_facts(bank, fact_ids) as (row, facts):
-        changed = [fact for fact in facts if fact.pinned != values["pinned"]]
-        _update_facts(changed, **values)
+        changed = [fact for fact in facts if fact.pinned != values["pinned"] or fact.pinned_for]
+        _update_facts(changed, **values, pinned_for=None)
         _update_tiers(row, changed)
         if changed:
             Bank.objects.touch(row.pk, consolidate_at=now)
@@ -258,17 +261,31 @@ def _set_text(fact: Fact, text: str) -> None:
     fact.save()
 
 
-def _supersede_sources(line: Fact) -> None:
-    """Supersede the sources of an edited digest line that state the original, or have words that the edit removed."""
-    line.sources.filter(superseded_by=line).update(superseded_by=None)
-    if not line.original:
+def _beside(fact: Fact) -> FactQuerySet:
+    """The other facts of a leaf that cite one of the fact's turns."""
+    citing = FactOutput.objects.filter(output__fact_links__fact=fact).values("fact")
+    return Fact.objects.filter(entry=fact.entry_id, pk__in=citing).exclude(pk=fact.pk)
+
+
+def _supersede_corrected(fact: Fact) -> None:
+    """Supersede what an edited fact corrects, by the words that it had and lost.
+
+    Of a digest's line these are its sources that state the original or have a word that the edit removed; of a leaf's
+    fact, the other facts of its turns that state the original with such a word.
+    """
+    others = fact.sources.all() if not fact.entry.is_leaf else _beside(fact)
+    others.filter(superseded_by=fact).update(superseded_by=None)
+    if not fact.original:
         return
-    original = frozenset(terms(line.original))
-    removed = original - frozenset(terms(line.text))
-    sources = line.sources.filter(pinned=False, edited_by="")
-    words = {pk: frozenset(terms(text)) for pk, text in sources.values_list("pk", "text")}
-    corrected = [pk for pk, own in words.items() if is_same_statement(own, original) or not removed.isdisjoint(own)]
-    sources.filter(pk__in=corrected).update(superseded_by=line)
+    original = frozenset(terms(fact.original))
+    removed = original - frozenset(terms(fact.text))
+    open_ones = others.filter(pinned=False, edited_by="", superseded_by=None)
+    words = {pk: frozenset(terms(text)) for pk, text in open_ones.values_list("pk", "text")}
+    combined = all if fact.entry.is_leaf else any
+    corrected = [
+        pk for pk, own in words.items() if combined((is_same_statement(own, original), not removed.isdisjoint(own)))
+    ]
+    Fact.objects.filter(pk__in=corrected).update(superseded_by=fact)
 
 
 @contextmanager

@@ -87,14 +87,14 @@ def _mark_due(job: Job, chats: Collection[int] | None) -> None:
         case JobKind.RETRY:
             own.parked().retry(job.asked_at)
         case JobKind.REBUILD:  # no prompt shows an absorbed digest
-            job.bank.entries.digests().filter(parent=None).update(stale=True)
+            job.bank.entries.digests().visible_to().filter(parent=None).update(stale=True)
 
 
 def _remaining(job: Job) -> int:
     """The work left, in digests, tokens or chats. A chat is done once a try or a new turn has changed its due time."""
     match job.kind:
         case JobKind.REBUILD:
-            return job.bank.entries.digests().filter(stale=True).count()
+            return job.bank.entries.digests().visible_to().filter(stale=True).count()
         case JobKind.COMPRESS:
             live = sum(node.tokens for node in job.bank.entries.all().frontier())
             return max(0, ceil(live - job.bank.max_tokens * conf.current().pressure))

@@ -23,6 +23,7 @@ from memorybank.core.packing.block import pack
 from memorybank.core.rollup_policy import Node, Step
 from memorybank.core.turns import DraftFact
 from memorybank.core.validation import ParsedLine
+from memorybank.erasure import withdrawal
 from memorybank.exceptions import LLMError, OutdatedWork
 from memorybank.hooks import Change
 from memorybank.language import dates
@@ -140,7 +141,7 @@ class DigestSources:
 
 @dataclass(frozen=True, slots=True)
 class DerivedDigest:
-    """The content of a digest: lines written for it, leaf facts that it keeps, or, if it ``stands``, what it has."""
+    """The content of a digest: lines written for it, leaf facts that it keeps; if it ``stands``, beside what it has."""
 
     method: str
     kept: list[Fact] = field(default_factory=list)
@@ -162,16 +163,19 @@ class DigestItem:
 
 def _digest(bank: Bank, step: Step, now: datetime) -> None:
     sources = _sources(bank, step)
-    mended = bank.entries.filter(pk=step.digest or 0, stale=True).first()
+    standing = bank.entries.filter(pk=step.digest or 0).first()
     size = sum(fact.tokens for fact in sources.facts)
     target = _target_tokens(bank, step, size)
-    if size <= target or step.passes:
+    stands = standing is not None and standing.has_notes and not _is_written()
+    if (size <= target and not stands) or step.passes:
         derived = DerivedDigest(CARRIED, sources.facts)
-    elif mended and mended.parent_id:  # no prompt shows its own lines
-        derived = _without_model(mended, sources, target)
+    elif standing and standing.parent_id:  # no prompt shows its own lines
+        derived = _without_model(bank, step, standing, sources, target)
     else:
         with session(bank, now) as opened:
-            derived = _derive(opened, bank, step, sources, target) or _without_model(mended, sources, target)
+            derived = _derive(opened, bank, step, sources, target) or _without_model(
+                bank, step, standing, sources, target
+            )
         if not opened and derived.method == EXTRACTIVE:
             derived = replace(derived, method=budget_cap.method())
     _commit(bank, step, sources, derived)
@@ -186,7 +190,7 @@ def _target_tokens(bank: Bank, step: Step, size: int) -> int:
 
 
 def _sources(bank: Bank, step: Step) -> DigestSources:
-    older = bank.entries.filter(parent=step.digest) if step.digest else bank.entries.none()
+    older = bank.entries.visible_to().filter(parent=step.digest) if step.digest else bank.entries.none()
     ids = {*step.children, *older.values_list("pk", flat=True)}
     children = list(bank.entries.filter(pk__in=ids).in_order())
     return DigestSources(children, kept_facts(bank, children))
@@ -205,11 +209,18 @@ def _derive(
     return DerivedDigest(opened.method(), [], drafts, len(opened.dropped), len(opened.left_out))
 
 
-def _without_model(mended: Entry | None, sources: DigestSources, target: int) -> DerivedDigest:
-    """What is left of a written digest that is being mended; for any other digest, the best facts."""
-    if mended and mended.has_notes:
-        return DerivedDigest(mended.method, stands=True)
-    return DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))
+def _without_model(
+    bank: Bank, step: Step, standing: Entry | None, sources: DigestSources, target: int
+) -> DerivedDigest:
+    """A written digest as it stands, beside it the best facts of what joins it; for any other digest, the best facts.
+
+    Only a model replaces what a model wrote.
+    """
+    if standing is None or not standing.has_notes:
+        return DerivedDigest(EXTRACTIVE, _best_facts(sources.facts, target))
+    joining = kept_facts(bank, [child for child in sources.children if child.pk in step.children])
+    beside = _best_facts(joining, max(target - standing.tokens, rollup_policy.MIN_DIGEST_TOKENS))
+    return DerivedDigest(standing.method, beside, [], standing.dropped_lines, standing.left_out, stands=True)
 
 
 def _notes(bank: Bank, step: Step, sources: DigestSources) -> list[DigestItem]:
@@ -277,14 +288,21 @@ def _commit(bank: Bank, step: Step, sources: DigestSources, derived: DerivedDige
         if not leased.exists():
             raise OutdatedWork("the lease was lost, or something was erased")
         _require_unchanged(bank, step, sources)
+        _require_uncorrected(bank, sources.facts)
         kept = list({fact.text: fact for fact in reversed(derived.kept)}.values())[::-1]  # the first of each text
         digest = _digest_row(bank, step, sources)
-        digest.method, digest.stale = derived.method, False
+        digest.method, digest.stale, digest.outdated = derived.method, False, False
         digest.dropped_lines, digest.left_out = derived.dropped_lines, derived.left_out
         digest.save()
-        if not derived.stands:
+        if derived.stands:
+            KeptFact.objects.add(digest.pk, [fact.pk for fact in kept])
+        else:
+            if digest.parent_id is None:
+                withdrawal.forget_withdrawn(bank.entries.filter(pk__in=[digest.pk, *step.children]))
             _write_lines(bank, digest, kept, derived.written)
         bank.entries.filter(pk__in=step.children).absorb_into(digest)
+        if kept and derived.stands:
+            bank.entries.filter(pk=digest.pk).prune()  # counts the tokens of what it keeps now
         hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [digest.pk])
         Bank.objects.touch(bank.pk)
 
@@ -307,12 +325,21 @@ def _require_unchanged(bank: Bank, step: Step, sources: DigestSources) -> None:
         raise OutdatedWork("an entry was extended or rolled up meanwhile")
 
 
+def _require_uncorrected(bank: Bank, facts: Sequence[Fact]) -> None:
+    edited = dict(bank.facts.filter(edited_at__isnull=False).values_list("pk", "edited_at"))
+    if any(edited.get(fact.pk) != fact.edited_at for fact in facts):
+        raise OutdatedWork("a note was corrected meanwhile")
+
+
 def _digest_row(bank: Bank, step: Step, sources: DigestSources) -> Entry:
     """The period's existing digest or a new one, covering its sources; not saved yet."""
     digest = bank.entries.filter(Q(parent=None) | Q(stale=True), pk=step.digest or 0).first()
     if step.digest and digest is None:
         raise OutdatedWork("the digest was rolled up meanwhile")
-    digest = digest or Entry(bank=bank, granularity=step.granularity, period_start=step.period_start)
+    if digest is None:
+        period = {"granularity": step.granularity, "period_start": step.period_start}
+        withdrawal.forget_empty(bank.entries.digests().filter(output_count=0, **period))
+        digest = Entry(bank=bank, **period)
     digest.output_count = sum(child.output_count for child in sources.children)
     digest.first_at = min(child.first_at for child in sources.children)
     digest.last_at = max(child.last_at for child in sources.children)

@@ -245,7 +245,7 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [] if chat.private else [leaf.pk])
-    if batch.mends and leaf.parent_id:
+    if batch.mends and (leaf.parent_id or leaf.detached_from):
         cascade.mark_digests_stale(leaf)
     return leaf
 
@@ -284,7 +284,7 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes, *, is_rewritt
     times = [output.created_at for output in batch.outputs]
     new = sum(output.sequence > chat.summarised_through for output in batch.outputs)
     leaf.first_at, leaf.last_at = min([leaf.first_at, *times]), max([leaf.last_at, *times])
-    if leaf.parent_id is None:
+    if leaf.parent_id is None and leaf.detached_from is None:
         leaf.period_start = leaf.last_at.astimezone(bank.tz).date()
     leaf.last_output, leaf.output_count = max(last.sequence, leaf.last_output or 0), leaf.output_count + new
     if is_rewritten:

@@ -152,9 +152,11 @@ def test_the_pin_of_a_digests_line_passes_to_what_it_rested_on(model: ScriptedLL
     sources = list(line.sources.all())
     key = sources[0].entry.chat.key if sources[0].entry.chat else ""
     services.set_audience(bank, chat_key=key, readers=[ANN], actor="ann", now=MONDAY + 2 * DAY)
-    assert not Fact.objects.filter(pk=line.pk).exists()
+    assert not Fact.objects.filter(pk=line.pk).visible_to(ANN).exists()
     assert all(Fact.objects.get(pk=source.pk).pinned for source in sources)
     run(MONDAY + 4 * DAY)
+    assert not Fact.objects.filter(pk=line.pk).exists()
+    assert all(Fact.objects.get(pk=source.pk).pinned for source in sources)
     assert not services.find_violations(Bank.objects.get(pk=bank.pk))
 
 

@@ -27,7 +27,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from memorybank import llm, services
 from memorybank.llm.base import Message
-from memorybank.models import Bank, BlockLineVersion, Chat, Checkpoint, Fact, Output
+from memorybank.models import Bank, BlockLineVersion, Chat, Checkpoint, Entry, Fact, Output
 from projects.gateway.memory_injection import inject_memory, read_turn
 from projects.gateway.protocols import ChatCompletions
 from projects.mcp.tools import Arguments, Caller, Question, project_memory, recall
@@ -218,6 +218,38 @@ class AudienceMachine(RuleBasedStateMachine):
             self.looked.clear()
             readers = self.readers(audience, owner.username)
             services.set_audience(self.bank, chat_key=key, readers=readers, actor=owner.username, now=self.now)
+
+    @rule(key=chats, audience=st.sampled_from(["me", "some"]), sweeps=st.booleans())
+    def an_audience_is_chosen_and_undone(self, key: str, audience: str, sweeps: bool) -> None:
+        """The block is the same to the byte, unless an answer of another chat was marked meanwhile."""
+        self.looked.clear()
+        chat = self.chat(key)
+        if not chat or chat.private or not (owner := chat.conversation.owner):
+            return
+        services.run(now=self.now, until_idle=True)
+        before, written, marked = services.render(self.bank, now=self.now).text, self.digests(), self.marked()
+        about: dict[str, Any] = {"chat_key": key, "actor": owner.username}
+        services.set_audience(self.bank, readers=self.readers(audience, owner.username), now=self.now, **about)
+        with llm.using("summary", None):  # only a model rewrites
+            if sweeps:
+                services.run(now=self.now, until_idle=True)
+            for viewer in (*NAMES, NOBODY):
+                for door, text in self.doors(viewer):
+                    self.judge(door, viewer, text)
+            assert services.find_violations(self.bank) == []
+            services.set_audience(self.bank, readers=None, now=self.now, **about)
+            if self.marked() == marked and self.readers(audience, owner.username):
+                assert self.digests() == written
+                assert services.render(self.bank, now=self.now).text == before
+
+    def digests(self) -> list[Any]:
+        """What the digests hold, in figures and lines."""
+        figures = Entry.objects.filter(bank=self.bank, chat=None).order_by("pk")
+        lines = Fact.objects.filter(bank=self.bank, entry__chat=None).order_by("pk")
+        return [*figures.values_list("pk", "output_count", "tokens"), *lines.values_list("pk", "text", "withdrawn")]
+
+    def marked(self) -> int:
+        return Output.objects.filter(quotes_private=True).count()
 
     @rule(name=names)
     def somebody_leaves_or_comes_back(self, name: str) -> None:
