@@ -54,9 +54,12 @@ def invite(tenant: Tenant, *, email: str, role: Role, by: User, now: datetime) -
 
 
 def _count_today(tenant: Tenant, email: str, now: datetime) -> None:
-    """Count an invitation; raise :class:`MembershipError` if the tenant or the address has had too many today."""
+    """Count an invitation; raise :class:`MembershipError` if the tenant has sent too many today, also to one address.
+
+    What other tenants sent to the address does not count, because the refusal would tell of them.
+    """
     sent = tenant.events.filter(action=TenantAction.INVITE, at__gt=now - DAY).count()
-    if sent >= MAX_SENT_PER_DAY or not AttemptCounter.objects.count_mail("invited", email, now):
+    if sent >= MAX_SENT_PER_DAY or not AttemptCounter.objects.count_mail("invited", f"{tenant.pk} {email}", now):
         raise MembershipError(_("Too many invitations today. Try again tomorrow."))
 
 
@@ -97,8 +100,11 @@ def sends_mail() -> bool:
 def send(invitation: Invitation, link: str) -> None:
     """Send the link to the invited address only, so that opening it proves access to that address.
 
-    The mail is in the language in which its addressee gets notices, if they do, otherwise in the inviter's.
+    Sends nothing, without a word, if the address has had too many invitations today, also from other tenants. The mail
+    is in the language in which its addressee gets notices, if they do, otherwise in the inviter's.
     """
+    if not AttemptCounter.objects.count_mail("invited", invitation.email, invitation.sent_at):
+        return
     context = {"invitation": invitation, "link": link, "until": invitation.sent_at + INVITATION_VALID_FOR}
     with override(Webhook.objects.language_of(invitation.email) or get_language()):
         send_mail(
