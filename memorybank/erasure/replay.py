@@ -16,7 +16,7 @@ from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Erasure, Output
 from memorybank.models.chat import OutputQuerySet
 from memorybank.models.privacy import Subject
-from memorybank.safety.naming import person_in
+from memorybank.safety.via import person_in
 
 #: Hash of a target → the target as ``erase`` takes it, and its turns.
 Targets = Mapping[str, tuple[Target, OutputQuerySet]]

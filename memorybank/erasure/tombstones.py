@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from memorybank.models import Bank, Erasure
 from memorybank.models.privacy import Subject
 from memorybank.new_output import NewOutput
-from memorybank.safety.naming import person_in
+from memorybank.safety.via import person_in
 
 
 def are_erased(bank: Bank, many: Sequence[NewOutput]) -> list[bool]:

@@ -12,7 +12,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 
 from memorybank import conf
-from memorybank.safety.naming import VIA
+from memorybank.safety.via import VIA
 
 from .audience import ByAudience, has_readers
 from .bank import LONG_DUE, Bank
@@ -64,9 +64,8 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
     def revive(self, since: datetime, *, afresh: bool = True) -> int:
         """Retry the chats that have failed only since ``since``, when an outage began; return how many.
 
-        ``afresh`` resets their attempts to 0; without it, one attempt is subtracted. ``failed_since`` is kept, so that
-        a chat whose own content fails is revived once and not for ever. It moves back by one microsecond, because the
-        next outage may begin at the same ``now``. One transaction per bank.
+        ``afresh`` resets their attempts to 0; without it, one attempt is subtracted. ``failed_since`` is kept, but for
+        a microsecond, as the next outage may begin at the same ``now``: a chat whose own content fails is revived once.
         """
         failed = self.waiting().remembered().filter(failed_since__gte=since)
         banks = failed.order_by("bank_id").values_list("bank_id", flat=True).distinct()
@@ -229,8 +228,7 @@ class OutputQuerySet(ByAudience["Output"]):
 
     def of_person(self, name: str) -> OutputQuerySet:
         """Outputs that a person wrote, also through a program, or is quoted in."""
-        through_program = Q(author__startswith=f"{name}{VIA}")
-        return self.filter(Q(author=name) | through_program | Q(said_by=name) | Q(answered_by=name))
+        return self.filter(Q(author=name) | Q(author__startswith=name + VIA) | Q(said_by=name) | Q(answered_by=name))
 
     def with_words(self) -> OutputQuerySet:
         """Outputs that still have text."""

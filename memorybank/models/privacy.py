@@ -14,7 +14,7 @@ from django.utils.crypto import salted_hmac
 
 from memorybank import conf
 from memorybank.prepared import PreparedQuery
-from memorybank.safety.naming import person_in
+from memorybank.safety.via import person_in
 
 from .bank import Bank
 from .chat import Chat, Output

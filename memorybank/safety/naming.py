@@ -12,11 +12,10 @@ from memorybank.language.lookalikes import LETTERS, fold, mixes_alphabets
 from memorybank.safety import quarantine
 from memorybank.safety.quoting import ROLES
 from memorybank.safety.redaction import redact
+from memorybank.safety.via import VIA
 
 NEUTRAL_NAME = "a member"
 MAX_SPEAKER_CHARACTERS = 40
-#: Separates a person's name from the name of the program that records their words.
-VIA = ", via "
 #: In a name of three words or more, a lower-case word must be a particle of at most this many characters.
 MAX_PARTICLE_CHARACTERS = 4
 
@@ -28,11 +27,6 @@ NUMERIC_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}")
 EMAIL_ADDRESS = re.compile(r"([^\s@]{1,64})@[^\s@]{1,190}")
 # Marks that do not occur in names, and a full stop after a word, which ends a sentence (after an initial it does not).
 MARKS_OUTSIDE_NAMES = re.compile(r"[^\w .'’&+-]|\w{4}\. ")
-
-
-def person_in(author: str) -> str:
-    """The person whose words an author's turns are, without the program that recorded them."""
-    return author.partition(VIA)[0]
 
 
 def display_name(account: str) -> str:
