@@ -52,20 +52,27 @@ def quoting_titles(outputs: QuerySet[Output], *, always: bool = False) -> list[i
     """
     chats = []
     for chat in Chat.objects.filter(pk__in=outputs.values("chat")).exclude(title=""):
-        title = set(words(chat.title))
-        content_words = title - FUNCTION_WORDS
-        quoted = content_words - _missing_words(content_words, outputs.filter(chat=chat))
+        title = words(chat.title)
+        content_words = set(title) - FUNCTION_WORDS
+        quoted = content_words - _missing_words(content_words, title[-1:], outputs.filter(chat=chat))
         remaining = chat.outputs.exclude(pk__in=outputs.values("pk"))
-        if always or not title or _missing_words(quoted, remaining):
+        if always or not title or _missing_words(quoted, title[-1:], remaining):
             chats.append(chat.pk)
     return chats
 
 
-def _missing_words(wanted: set[str], turns: QuerySet[Output]) -> set[str]:
-    """The wanted words that no turn contains, not even inside a longer word: words of titles may be truncated."""
+def title_for_others(chat: Chat) -> str:
+    """The chat's title; "" if it quotes a turn that its author asked to erase."""
+    asked = chat.outputs.filter(erasure_requested=True)
+    return "" if asked.exists() and quoting_titles(asked) else chat.title
+
+
+def _missing_words(wanted: set[str], last: list[str], turns: QuerySet[Output]) -> set[str]:
+    """The wanted words that no turn has; of the ``last`` of a title, which may be cut, the beginning is enough."""
     for texts in turns.values_list("question", "answer").iterator(chunk_size=200):
-        text = " ".join(word for text in texts for word in words(text))
-        wanted = {word for word in wanted if word not in text}
+        found = {word for text in texts for word in words(text)}
+        found.update(word for word in last if any(other.startswith(word) for other in found))
+        wanted = wanted - found
         if not wanted:
             break
     return wanted

@@ -156,7 +156,7 @@ if TYPE_CHECKING:
     from memorybank.erasure.erase import erase, erase_everything, grant_erasure_request
     from memorybank.erasure.replay import receipts, replay
     from memorybank.erasure.requests import reject_erasure_request
-    from memorybank.erasure.scope import quoting_titles
+    from memorybank.erasure.scope import quoting_titles, title_for_others
     from memorybank.indexing.document_writer import reindex
     from memorybank.model_calls.budget_cap import cost_this_month, month_of, spent_since
     from memorybank.model_calls.session import current_outage
@@ -193,7 +193,7 @@ _LATE = {
         "memorybank.erasure.erase": "erase_everything erase grant_erasure_request",
         "memorybank.erasure.replay": "receipts replay",
         "memorybank.erasure.requests": "reject_erasure_request",
-        "memorybank.erasure.scope": "quoting_titles",
+        "memorybank.erasure.scope": "quoting_titles title_for_others",
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",
         "memorybank.monitoring.statistics": "expire_statistics",

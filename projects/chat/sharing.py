@@ -46,6 +46,7 @@ def read(request: MemberRequest, tenant: str, project: str, key: str) -> HttpRes
     project_row, conversation = permissions.readable_conversation(request.user, f"{tenant}/{project}", key)
     page = page_context.turns_before(conversation.chat, request.GET.get("before", ""))
     context = {"project": project_row, "chat": conversation.chat, "conversation": conversation}
+    conversation.chat.title = services.title_for_others(conversation.chat)  # not saved
     shown = page._replace(turns=[turn.for_others() for turn in page.turns if not turn.erasure_requested])
     return render(request, "projects/read_chat.html", {**context, **shown._asdict()})
 

@@ -403,3 +403,15 @@ def test_what_a_program_recorded_as_a_person_s_words_goes_with_the_person_and_st
     assert [turn.author for turn in Output.objects.all()] == ["bobby, via CI"]
     with pytest.raises(InvalidInput):
         say(bank, "c", "My surgery is in May.", author="bob, via CI")
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"), [("Zorblax and the ferry", ""), ("The ferry and Zorbl", "The ferry and Zorbl")]
+)
+def test_a_title_has_an_erased_word_unless_another_turn_has_all_of_it(title: str, kept: str) -> None:
+    """The last word of a title may be cut, so that its beginning is enough."""
+    bank = make_bank()
+    erased = say(bank, "ships", "The Zorblax is a ferry.", title=title)
+    say(bank, "ships", "The Zorblaxian coast has a ferry.", at=MONDAY + MINUTE)
+    services.erase(bank, output=erased.pk, actor="owner", now=MONDAY + HOUR)
+    assert chat_of(bank, "ships").title == kept

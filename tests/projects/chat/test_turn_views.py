@@ -325,6 +325,7 @@ class StateTest(TurnCase):
         Output.objects.filter(pk=quoting.pk).update(quotes_private=True)
         withheld = self.tell("Forget the blue box.")
         Output.objects.filter(pk=withheld.pk).update(erasure_requested=True)
+        services.rename_chat(self.apollo.bank, chat_key=self.chat.key, title="The blue box")
         place = ["acme", "apollo", self.chat.key]
         read, share = reverse("read-chat", args=place), reverse("share-chat", args=place)
         members = (self.alice, self.vera)
