@@ -154,6 +154,10 @@ def update_chat(request: HttpRequest, chat: ChatIn, body: ChatChange) -> ChatOut
     chat_row = program_chat(request, chat_key(chat))
     if body.private is not None:
         readers = readers_named(key, body.readers) if body.private else None
+        if readers == [] and not key.opens(Scope.ADMIN) and chat_row.begun_by != key.program:
+            raise Problem(
+                403, "private: without readers this erases memory of a chat that another key began.", "/private"
+            )
         _require_own(key.project, chat_row, readers)
         services.set_audience(bank, chat_key=chat_row.key, readers=readers, actor=key.actor)
     if body.title is not None:  # last, because the above may be refused

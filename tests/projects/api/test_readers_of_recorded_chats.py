@@ -88,6 +88,19 @@ class OtherPeoplesWordsTest(ProgramCase):
         self.ask("PATCH", "chats/diary", {"private": False}, key=others, status=404)
         self.ask("POST", "outputs", {**turn, "question": "And again."}, key=mine, status=201)
 
+    def test_a_key_erases_no_memory_of_a_chat_that_another_key_began(self) -> None:
+        for chat, key in {"c-1": None, "c-2": self.issue(self.apollo, ["write"], "narrow")}.items():
+            self.ask("POST", "outputs", self.output(chat=chat), key=key, status=201)
+        services.run_due(now=NOON.replace(year=2101))
+        facts = [fact["text"] for fact in self.ask("GET", "facts")["items"]]
+        narrow = key
+        refused = self.ask("PATCH", "chats/c-1", {"private": True}, key=narrow, status=403)
+        self.assertIn("another key began", str(refused))
+        self.assertEqual([fact["text"] for fact in self.ask("GET", "facts")["items"]], facts)
+        self.ask("PATCH", "chats/c-2", {"private": True}, key=narrow)
+        self.ask("PATCH", "chats/c-1", {"private": True})
+        self.assertEqual(self.ask("GET", "facts")["items"], [])
+
     def test_what_an_unfinished_answer_quotes_is_known_when_it_goes_on(self) -> None:
         bank = self.apollo.bank
         turn = services.record(bank, chat_key="loop", author="bob", question=QUESTION, status=Output.Status.PENDING)
