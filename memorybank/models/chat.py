@@ -209,8 +209,8 @@ class OutputQuerySet(ByAudience["Output"]):
         return self.filter(status=Output.Status.OK)
 
     def repeating(self, chat: int) -> OutputQuerySet:
-        """Turns whose answer may repeat this chat: its own turns, and those linked to it by ``QuotedChat``."""
-        return self.filter(Q(quoted_chats__chat=chat) | Q(chat=chat)).distinct()
+        """Turns whose answer may repeat this chat: its own, and those of chats with a turn linked by ``QuotedChat``."""
+        return self.filter(Q(chat__outputs__quoted_chats__chat=chat) | Q(chat=chat)).distinct()
 
     def shown(self) -> OutputQuerySet:
         return self.filter(set_aside=False)  # i.e. the chat continues from them
@@ -325,11 +325,11 @@ class Output(models.Model):
         return f"output {public_id(self.pk)}"
 
     def for_others(self) -> Output:
-        """The turn for others than its author: an unsaved copy without the answer if that quotes private memory."""
+        """The turn for others: an unsaved copy without the answer, or a program's note, that quotes private memory."""
         if not self.quotes_private:
             return self
         shared = copy(self)
-        shared.answer, shared.messages = "", []
+        shared.question, shared.answer, shared.messages = self.question if self.answer or self.messages else "", "", []
         return shared
 
     @property

@@ -114,9 +114,10 @@ class QuotedChatQuerySet(models.QuerySet["QuotedChat"]):
 
 
 class QuotedChat(models.Model):
-    """Links an answer to another chat if, of all memory in its prompt, only that chat contained some of its words.
+    """Links an answer to another chat from which it repeats some word.
 
-    Read when the chat becomes private: from then on, the answer must not be shown to everybody either.
+    Each word that an answer repeats from public memory has one such chat. Read when that becomes private: the answer is
+    then linked to another public chat with the word, or must not be shown to everybody any more.
     """
 
     # No separate index: the constraint's index starts with this column.

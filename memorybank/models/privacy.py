@@ -112,7 +112,8 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
             return usable
         chats = Chat.objects.filter(pk__in={output.chat_id for output in usable}, private=True)
         own = {chat.pk for chat in chats if chat.readers.count() == 1}
-        return [output if output.chat_id in own else output.for_others() for output in usable]
+        shown = [output if output.chat_id in own else output.for_others() for output in usable]
+        return [output for output in shown if output.has_words or not output.quotes_private]
 
 
 class OptOut(models.Model):

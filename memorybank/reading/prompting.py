@@ -21,6 +21,7 @@ from memorybank.core.quotes import LineWords, line_words
 from memorybank.models import NOBODY, Bank, StoredBlock
 from memorybank.reading import rendering
 from memorybank.reading.personal import ANYBODY, Asker, render_personal
+from memorybank.reading.private_words import find_private_words
 from memorybank.reading.recall import index_cache
 from memorybank.reading.recall.notes import SentencePlace
 
@@ -73,6 +74,7 @@ def prompt_memory(
     asker: Asker = ANYBODY,
     given: Sequence[NotePlaces] = (),
     given_now: NotePlaces | None = None,
+    other_text: str = "",
     now: datetime = PRESENT,
 ) -> PromptMemory:
     """The memory for a chat's next message: the stored block for the system prompt, and notes beside the message.
@@ -84,6 +86,9 @@ def prompt_memory(
     ``given`` holds the notes that accompanied earlier messages of the prompt; ``earlier`` of the result renders them
     again, without sentences that may no longer be shown. ``given_now`` holds the notes of the newest message if it was
     asked before: it then gets the same notes and no new ones.
+
+    ``other_text`` is what a program wrote or gives the model itself. It may have read it from memory with the asker's
+    rights, so that words of their private chats in it count as given (see :meth:`PromptMemory.quoted`).
     """
     state = _prompt_state(bank.pk, chat_key)
     if not state.enabled:
@@ -112,6 +117,7 @@ def prompt_memory(
     )
     others = [line for text in (personal, recalled, *earlier) for line in text.lines]
     other_words = LineWords(others, partial(_line_words, index))
+    read = find_private_words(index, other_text, chat=state.chat) if asker.person and other_text else {}
     memory = PromptMemory(
         shown,
         recalled,
@@ -121,6 +127,7 @@ def prompt_memory(
         earlier=earlier,
         block_words=words,
         other_words=other_words,
+        read_words=read,
     )
     if not stored:
         return memory

@@ -19,7 +19,7 @@ from memorybank.bank_scope import (
 from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, Text
 from memorybank.core.prompt_memory import PromptMemory
-from memorybank.core.quotes import Quotes
+from memorybank.core.quotes import Quotes, written_text
 from memorybank.core.reports import ExplainedLine, RunReport
 from memorybank.core.turns import speaker_names
 from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_counts
@@ -77,7 +77,7 @@ from memorybank.new_output import (
 )
 from memorybank.prepared import PreparedQuery, insert
 from memorybank.prompts import text as prompt_text
-from memorybank.quoted_words import store_quotes
+from memorybank.quoted_words import continue_from, store_quotes
 from memorybank.reading.browsing import (
     Origin,
     browse,

@@ -14,13 +14,14 @@ from django.utils.translation import gettext as _
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.erasure import cascade
+from memorybank.erasure.narrowed_quotes import mark_quotes
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.indexing import block_writer, remask
 from memorybank.models import Bank, Chat, ChatReader, Event, OptOut, Output, SearchDocument
 from memorybank.models.bank import LONG_DUE
 from memorybank.models.chat import OutputQuerySet
 from memorybank.new_output import storable
-from memorybank.quoted_words import mark_quotes
+from memorybank.quoted_words import words_of_chat
 
 MAX_FOCUS_CHARACTERS = 1000
 RETENTION_SETTINGS = ("keep_turns_days", "keep_memory_days")
@@ -141,7 +142,7 @@ def set_audience(
             chat.readers.exclude(person__in=people).delete()
             ChatReader.objects.bulk_create(ChatReader(chat=chat, person=person) for person in people - before)
             chat.save(update_fields=["private"])
-            facts = set[int]()
+            facts, said = set[int](), words_of_chat(chat) if was_public else frozenset[str]()
             # Only a chat with one reader makes memory from answers that quote private memory.
             if len(before) == 1 and people != before and chat.outputs.filter(quotes_private=True).exists():
                 cascade.remove_quotes(row, chat, words, counts)
@@ -152,7 +153,7 @@ def set_audience(
             else:
                 cascade.attach_chat(row, chat, counts)
             if was_public:
-                quoting = mark_quotes(row, chat)
+                quoting = mark_quotes(row, chat, said)
                 facts |= cascade.remove_outputs(row, quoting, words, counts)
                 outputs = {chat.pk: {}, **quoting}
                 cascade.remove_from_blocks(row, counts, facts=facts, outputs=outputs, chats=[chat.key], now=now)

@@ -243,7 +243,7 @@ def _complete(
     """Store the answer and its :class:`AnswerContext`; if another attempt has answered first, keep that answer."""
     answer = completion.text if completion else ""
     with transaction.atomic():
-        quotes = prompt.memory.quoted(answer, question=pending.question)
+        quotes = prompt.memory.quoted(services.written_text(answer), question=pending.question)
         output = services.complete(bank, pending, answer=answer, title=title_of(pending.question), quotes=quotes)
         Draft.objects.filter(output=output).delete()  # another attempt that still generates finds no draft, and stops
         # If a retry was answered first, this row exists already.

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from memorybank import services
@@ -57,7 +58,16 @@ def read_turn(
         return None
     sender = request_identity.sender_of(key, protocol, body, headers)
     conversation = protocol.conversation(body)
-    return GatewayTurn(key, sender, request, received_at, protocol.continues_prefill, answer.forces_tool, conversation)
+    return GatewayTurn(
+        key,
+        sender,
+        request,
+        received_at,
+        protocol.continues_prefill,
+        answer.forces_tool,
+        conversation,
+        protocol.system(body),
+    )
 
 
 def without_memory(turn: GatewayTurn, body: dict[str, Any], reason: SkipReason) -> MemoryInjection:
@@ -94,10 +104,12 @@ def warm_up() -> None:
 
 def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -> MemoryInjection:
     bank, question = turn.bank, turn.request.question
-    location = locate_turn(bank, turn.sender, turn.request)
+    location = locate_turn(
+        bank, turn.sender, turn.request, partial(people.readable_chats, turn.key, turn.sender.person)
+    )
     if is_beside_chat(bank, turn.request, location):
         return without_memory(turn, body, SkipReason.ASIDE)
-    asker = people.enter_as_named(turn.key, turn.sender.person)
+    turn, asker = replace(turn, location=location), people.enter_as_named(turn.key, turn.sender.person)
     keeps = protocol.continues_stored(body)
     given = find_notes_of_chat(bank, location) if keeps else find_given_notes(bank, location, turn.request)
     memory = services.prompt_memory(
@@ -107,6 +119,7 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
         asker=asker,
         given=list(given.earlier.values()),
         given_now=given.now,
+        other_text=turn.other_text,
     )
     # Where the upstream keeps the conversation, it has the notes of earlier questions, too.
     again = () if keeps else zip(given.earlier, memory.earlier, strict=False)
@@ -119,7 +132,7 @@ def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) ->
         body = protocol.with_system(body, system)
     added = [memory.system, memory.recalled.text, *(notes.text for notes in memory.earlier)]
     skipped = "" if any(added) else _skip_reason(memory)
-    return MemoryInjection(body, replace(turn, location=location, memory=memory), skipped)
+    return MemoryInjection(body, replace(turn, memory=memory), skipped)
 
 
 def _skip_reason(memory: PromptMemory) -> str:

@@ -1,10 +1,10 @@
 """Record a turn of the gateway: its question while the upstream works, then its answer. Blocks on the database."""
 
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -18,7 +18,7 @@ from projects.web.titles import title_of
 
 from ..models import AnswerContext, ConversationNode
 from .conversations import matching
-from .conversations.locating import TurnLocation, is_beside_chat, locate_turn
+from .conversations.locating import TurnLocation, chats_of_history, is_beside_chat, locate_turn
 from .conversations.turn import GatewayTurn
 from .messages import GatewayMessage, assistant_message, call_reference
 from .protocols import Answer
@@ -58,7 +58,9 @@ def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQu
     bank = turn.bank
     with transaction.atomic(savepoint=False):  # if it fails, so does its whole piece of the spool
         services.lock_bank(bank)
-        location = locate_turn(bank, turn.sender, turn.request)
+        location = locate_turn(
+            bank, turn.sender, turn.request, partial(people.readable_chats, turn.key, turn.sender.person)
+        )
         if may_exist and (known := _recorded(turn, location)):
             return known
         if is_beside_chat(bank, turn.request, location):
@@ -86,6 +88,8 @@ def _record_at(location: TurnLocation, turn: GatewayTurn) -> RecordedQuestion:
     if location.stopped:
         _complete_stopped(turn, location.stopped)
     output = _question_output(turn, location)
+    if turn.request.before and not location.has_known_history:
+        services.continue_from(output, chats_of_history(turn.bank, location))
     recorded = RecordedQuestion(turn, location, output, set_aside=_count_set_aside(turn.bank, location))
     path = location.path
     is_new = output.pk != location.output
@@ -149,7 +153,7 @@ def _complete_stopped(turn: GatewayTurn, pk: int) -> None:
         return  # the upstream has the part, or is still working on it
     part = last.text if last.role == "assistant" else ""
     stopped = services.outputs_of(turn.bank).select_related("chat").get(pk=pk)
-    quotes = turn.memory.quoted(part, question=stopped.question)
+    quotes = turn.memory.quoted(services.written_text(part), question=stopped.question)
     services.complete(turn.bank, stopped, answer=part, title=title_of(stopped.question), quotes=quotes)
 
 
@@ -160,7 +164,7 @@ def record_answer(recorded: RecordedQuestion, answer: Answer, status: str) -> No
         return
     answer = _with_prefill(turn, answer)
     if status == Output.Status.OK and answer.unfinished and not (turn.forces_tool and not answer.in_background):
-        services.store_quotes(output, _quotes(turn, answer))
+        services.store_quotes(output, _quotes(turn, answer, output))
         stored = answer.stored_id and not location.is_repetition  # the next request need not tell its messages again
         if stored and not _has_step(output, matching.item_node(location.root, answer.stored_id)):
             calls = [message.recorded for message in answer.messages if message.has_tool_calls]
@@ -221,7 +225,7 @@ def _complete(turn: GatewayTurn, output: Output, answer: Answer, status: str) ->
             _add_messages(turn, output, seen)
         seen = []
     values: dict[str, Any] = {
-        "quotes": _quotes(turn, answer),
+        "quotes": _quotes(turn, answer, output),
         "answer": answer.text or answer.arguments,
         "status": status,
         "error": answer.error,
@@ -241,12 +245,15 @@ def _add_messages(turn: GatewayTurn, output: Output, messages: Sequence[dict[str
         logger.info("gateway: output %s is recorded without tool messages: %s", output.pk, error)
 
 
-def _quotes(turn: GatewayTurn, answer: Answer) -> services.Quotes:
+def _quotes(turn: GatewayTurn, answer: Answer, output: Output) -> services.Quotes:
     """The parts of the given memory that the answer and the turn's messages repeat; all, if the answer comes later."""
     memory = turn.memory
+    if turn.skipped and turn.sender.person:  # the client may have given the model some of it nevertheless
+        asker, chat = people.enter_as_named(turn.key, turn.sender.person), output.chat.key
+        read = services.prompt_memory(turn.bank, chat_key=chat, asker=asker, other_text=turn.other_text)
+        memory = replace(memory, read_words=read.read_words)
     unknown = [memory.system, memory.recalled.text] if answer.in_background else []
-    seen = json.dumps(turn.request.between, ensure_ascii=False, default=str)
-    said = " ".join([answer.text, answer.arguments, seen, *unknown])
+    said = services.written_text(answer.text, [answer.arguments, turn.seen, *unknown])
     return memory.quoted(said, question=turn.request.question.text)
 
 

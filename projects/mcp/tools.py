@@ -152,17 +152,19 @@ def remember(caller: Caller, arguments: Remembered) -> Noted:
     if arguments.private and not asker.person:
         raise InvalidInput(prompt_text("mcp.nobody"))
     # A program must not publish memory that it was given for one person.
-    given = services.prompt_memory(bank, question=arguments.text, asker=asker)
-    private = arguments.private or bool(given.quoted(arguments.text, question="").words) or None
+    text = services.written_text(arguments.text)
+    given = services.prompt_memory(bank, question=arguments.text, asker=asker, other_text=text)
+    quotes = given.quoted(text, question="")
     output = services.record(
         bank,
         chat_key=uuid4().hex,
         author=key.actor,
         question=arguments.text,
         title=CHAT_TITLE,
-        private=private,
+        private=arguments.private or bool(quotes.words) or None,
         readers=[asker.person] if asker.person else [],
         begun_by=key.program,
+        quotes=services.Quotes(chats=quotes.chats),
         now=now,
     )
     services.request_job(bank, Job.Kind.SUMMARISE, chats=[output.chat_id], actor=key.actor, now=now)

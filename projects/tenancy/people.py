@@ -71,6 +71,13 @@ def enter_as_named(key: APIKey, name: str) -> Asker:
     return enter_as(key.project, user) if user else ANYBODY
 
 
+def readable_chats(key: APIKey, name: str, chats: Collection[int]) -> set[int]:
+    """The ids among ``chats`` that this key may read, or the member of this name for whom it may speak."""
+    program = None if key.opens(Scope.ADMIN) else key.program
+    readable = services.chats_of(key.project.bank).not_of_others(enter_as_named(key, name).person, program)
+    return set(readable.filter(pk__in=chats).values_list("pk", flat=True)) if chats else set()
+
+
 def persons_named(project: Project, names: Collection[str]) -> dict[str, str]:
     """Person keys by user name, for the named users who may open the project."""
     return dict(members_of(project).filter(user__username__in=names).values_list("user__username", "person"))

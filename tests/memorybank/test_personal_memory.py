@@ -150,6 +150,37 @@ def test_narrowing_a_chat_reaches_the_answers_that_repeat_it() -> None:
     assert "Hamburg" in str(services.recall(bank, "Hamburg weather", now=MONDAY + 4 * DAY))
 
 
+def test_an_answer_that_repeats_two_chats_leaves_with_the_last_of_them() -> None:
+    bank = make_bank()
+    say(bank, "ship", "The Zarquon sails from Bremen on 3 April.")
+    say(bank, "crew", "Two of us board the Zarquon in Bremen, as planned.")
+    bank = remembered(bank)
+    repeat = "It is the Zarquon of Bremen."
+    quotes = given(bank, BEN, "Which ship?").quoted(repeat, question="Which ship?")
+    asked = say(bank, "open", "Which ship?", author="ben", answer=repeat, quotes=quotes, at=MONDAY + DAY)
+    bank = remembered(bank, MONDAY + 2 * DAY)
+    for key, marked in {"ship": False, "crew": True}.items():
+        services.set_audience(bank, chat_key=key, readers=[ANN.person], actor="ann", now=MONDAY + 2 * DAY)
+        assert Output.objects.get(pk=asked.pk).quotes_private == marked
+    bank = remembered(bank, MONDAY + 3 * DAY)
+    shown = services.prompt_memory(bank, question="Zarquon?", now=MONDAY + 3 * DAY).system
+    assert "Zarquon" not in f"{shown} {list(Fact.objects.visible_to().values_list('text', flat=True))}"
+
+
+def test_what_people_have_said_elsewhere_in_public_stays_public() -> None:
+    bank = make_bank()
+    say(bank, "ship", "The Zarquon sails from Bremen on 3 April.")
+    bank = remembered(bank)
+    quotes = given(bank, BEN, "Which ship?").quoted("The Zarquon.", question="Which ship?")
+    asked = say(bank, "open", "Which ship?", author="ben", answer="The Zarquon.", quotes=quotes, at=MONDAY + DAY)
+    say(bank, "later", "I have seen the Zarquon.", answer="How was it?", at=MONDAY + DAY)
+    bank = remembered(bank, MONDAY + 2 * DAY)
+    services.set_audience(bank, chat_key="ship", readers=[ANN.person], actor="ann", now=MONDAY + 2 * DAY)
+    assert not Output.objects.get(pk=asked.pk).quotes_private
+    services.set_audience(bank, chat_key="later", readers=[ANN.person], actor="ann", now=MONDAY + 2 * DAY)
+    assert Output.objects.get(pk=asked.pk).quotes_private
+
+
 def test_an_answer_given_before_a_chat_was_narrowed_is_marked_when_it_is_recorded() -> None:
     bank = make_bank()
     say(bank, "ship", "The Zarquon sails from Bremen on 3 April.")

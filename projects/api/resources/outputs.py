@@ -1,9 +1,8 @@
 """Endpoints for outputs: record one or many, read a chat."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
 
@@ -57,6 +56,8 @@ router = Router(tags=["outputs"])
 MAX_OUTPUTS_PER_REQUEST = 500
 #: Limit of the part of a question that is used to look up the memory that its author was given.
 MAX_ASKED_CHARACTERS = 20_000
+#: An older answer of a program that names no member is taken to be from before it used this memory.
+MAX_ANSWER_AGE = timedelta(days=1)
 TurnText = Annotated[StorableText, Field(max_length=services.MAX_TEXT_CHARACTERS)]
 ShortText = Annotated[StorableText, Field(max_length=200)]
 IdempotencyKey = Annotated[
@@ -247,26 +248,30 @@ def _validated(
             output.require_valid(now)
         except InvalidInput as error:
             raise problem_from(error, pointer) from None
-    return _for_people(request, new)
+    return _for_people(request, new, now)
 
 
-def _for_people(request: HttpRequest, new: list[services.NewOutput]) -> list[services.NewOutput]:
+def _for_people(request: HttpRequest, new: list[services.NewOutput], now: datetime) -> list[services.NewOutput]:
     """Set the readers of each output, and what its answer quotes from the memory that its author was given.
 
-    A program that names no member was given the memory that everybody may read. Quotes are then looked up only for a
-    single output with an answer, because a batch is taken to be an imported history.
+    A program that names no member was given the memory that everybody may read. Quotes are then looked up only for
+    recent outputs with an answer: older ones are an imported history.
     """
     named, key = asker_of(request), key_of(request)
     askers = {name: people.enter_as_named(key, name) for name in {output.author for output in new}}
 
     def for_people(output: services.NewOutput) -> services.NewOutput:
         asker = askers[output.author] if askers[output.author].person else named
-        if not asker.person and (len(new) > 1 or not output.answer):
+        if not asker.person and (not output.answer or output.created_at < now - MAX_ANSWER_AGE):
             return output
+        text = services.written_text(output.answer, output.messages)
         memory = services.prompt_memory(
-            key.project.bank, chat_key=output.chat_key, question=output.question[:MAX_ASKED_CHARACTERS], asker=asker
+            key.project.bank,
+            chat_key=output.chat_key,
+            question=output.question[:MAX_ASKED_CHARACTERS],
+            asker=asker,
+            other_text=text,
         )
-        text = f"{output.answer} {json.dumps(output.messages, ensure_ascii=False) if output.messages else ''}"
         quotes = memory.quoted(text, question=output.question)
         return replace(output, readers=(asker.person,) if asker.person else (), quotes=quotes)
 

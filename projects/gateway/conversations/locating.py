@@ -1,6 +1,6 @@
 """Find the chat and the turn that a request belongs to: by an id in the request, otherwise by its messages."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -25,7 +25,21 @@ MAX_QUOTED_TURNS = 3
 NO_REVISION = Revision()
 STATES: dict[str, TurnState] = {Output.Status.OK: TurnState.ANSWERED, Output.Status.PENDING: TurnState.PENDING}
 #: The columns of a :class:`StepRow`, in its order.
-STEP_COLUMNS = ("chat_id", "output_id", "before", "after", "tail", "key_id", "output__status", "chat__key")
+STEP_COLUMNS = (
+    "chat_id",
+    "output_id",
+    "before",
+    "after",
+    "tail",
+    "key_id",
+    "output__status",
+    "chat__key",
+    "chat__private",
+)
+
+
+#: The ids among these chats that the sender may read.
+ReadableChats = Callable[[Collection[int]], Collection[int]]
 
 
 class StepRow(NamedTuple):
@@ -39,6 +53,7 @@ class StepRow(NamedTuple):
     key: int | None
     status: str
     chat_key: str
+    is_private: bool
 
 
 STEPS_OF_CHAT = PreparedQuery(
@@ -84,19 +99,23 @@ class TurnLocation:
     #: ``turns_with_same_history``: the answered turns that follow the same history as the request's question.
     repeats_no_turn: bool = False
     turns_with_same_history: tuple[int, ...] = ()
+    #: Whether the request's history, if it has one, is that of its chat.
+    has_known_history: bool = True
 
 
-def locate_turn(bank: Bank, sender: Sender, request: ParsedRequest) -> TurnLocation:
-    """Locate the turn in progress. Read-only.
+def locate_turn(
+    bank: Bank, sender: Sender, request: ParsedRequest, readable: ReadableChats | None = None
+) -> TurnLocation:
+    """Locate the turn in progress. Read-only. It continues no private chat that is not ``readable``.
 
     A conversation that began under one of ``SECRET_KEY_FALLBACKS`` keeps that key, because all hashes of a conversation
     must be made with the same key.
     """
-    located = _locate(bank, sender, request, settings.SECRET_KEY)
+    located = _locate(bank, sender, request, readable, settings.SECRET_KEY)
     for earlier in settings.SECRET_KEY_FALLBACKS:
         if _is_known(bank, sender, located):
             break
-        before = _locate(bank, sender, request, earlier)
+        before = _locate(bank, sender, request, readable, earlier)
         if _is_known(bank, sender, before):
             return before
     return located
@@ -108,18 +127,21 @@ def _is_known(bank: Bank, sender: Sender, located: TurnLocation) -> bool:
     return located.recognised != Recognition.NEW
 
 
-def _locate(bank: Bank, sender: Sender, request: ParsedRequest, secret: str) -> TurnLocation:
+def _locate(
+    bank: Bank, sender: Sender, request: ParsedRequest, readable: ReadableChats | None, secret: str
+) -> TurnLocation:
     root = matching.root_hash(secret, "history", bank.pk, sender.person)
     path = matching.conversation_path(root, request, sender.idempotency_key)
     if sender.chat_id:
-        return _locate_in_named_chat(bank, sender, sender.chat_id, request, path, secret)
+        return _locate_in_named_chat(bank, sender, sender.chat_id, request, path, readable, secret)
     candidates = map(StepRow._make, CANDIDATES.rows(bank.pk, path.places, path.turn_hashes[-1:]))
     # A client that names a chat always does, so a request without an id does not continue it.
-    rows = [row for row in candidates if not row.chat_key.startswith(NAMED_CHAT)]
+    rows = _in_readable([row for row in candidates if not row.chat_key.startswith(NAMED_CHAT)], readable)
     steps = _steps(rows)
     match = _match(bank, steps, request, path, sender, key=sender.key_id)
     if match.chat is None:
-        return TurnLocation(chat_key=f"gw-{uuid4().hex}", recognised=match.recognition, root=root, path=path)
+        key = f"gw-{uuid4().hex}"
+        return TurnLocation(key, recognised=match.recognition, root=root, path=path, has_known_history=False)
     return TurnLocation(
         chat_key=next(row.chat_key for row in rows if row.chat == match.chat),
         recognised=match.recognition,
@@ -132,13 +154,30 @@ def _locate(bank: Bank, sender: Sender, request: ParsedRequest, secret: str) -> 
     )
 
 
+def _in_readable(rows: list[StepRow], readable: ReadableChats | None) -> list[StepRow]:
+    """The steps without those of private chats that are not for the sender."""
+    private = {row.chat for row in rows if row.is_private}
+    closed = private.difference(readable(private)) if private and readable else set[int]()
+    return [row for row in rows if row.chat not in closed]
+
+
 def _locate_in_named_chat(
-    bank: Bank, sender: Sender, chat_id: ChatId, request: ParsedRequest, path: ConversationPath, secret: str
+    bank: Bank,
+    sender: Sender,
+    chat_id: ChatId,
+    request: ParsedRequest,
+    path: ConversationPath,
+    readable: ReadableChats | None,
+    secret: str,
 ) -> TurnLocation:
     # For a named person, an id means the same chat with every API key of the project; otherwise it is per API key.
     scope = (bank.pk, sender.person) if sender.person else (bank.pk, "", sender.key_id)
     chat_key = chat_id.key(matching.root_hash(secret, "id", *scope))
-    steps = _steps(map(StepRow._make, STEPS_OF_CHAT.rows(bank.pk, chat_key)))
+    rows = list(map(StepRow._make, STEPS_OF_CHAT.rows(bank.pk, chat_key)))
+    if len(_in_readable(rows, readable)) < len(rows):
+        chat_key = chat_id.key(matching.root_hash(secret, "id", *scope, sender.key_id))
+        rows = list(map(StepRow._make, STEPS_OF_CHAT.rows(bank.pk, chat_key)))
+    steps = _steps(rows)
     match = _match(bank, steps, request, path, sender, key=None)
     # The upstream keeps a conversation, so a request does not tell its turns again, and none is edited.
     edits = chat_id.one_conversation and chat_id.source != CONVERSATION_FIELD
@@ -156,8 +195,17 @@ def _locate_in_named_chat(
         reopens=match.reopens,
         revision=revision,
         repeats_no_turn=match.recognition == Recognition.NEW and bool(steps),
+        has_known_history=match.recognition not in (Recognition.NEW, Recognition.BRANCHED),
         turns_with_same_history=() if chat_id.one_conversation else tuple({step.output for step in again}),
     )
+
+
+def chats_of_history(bank: Bank, location: TurnLocation) -> set[int]:
+    """The chats that recorded turns of the request's history."""
+    path = location.path
+    history, turns = path.nodes[1:][-MAX_CANDIDATES:], path.turn_hashes[-MAX_CANDIDATES:]
+    shared = ConversationNode.objects.filter(Q(after__in=history) | Q(tail__in=turns), chat__bank=bank)
+    return set(shared.order_by().values_list("chat", flat=True).distinct()[:MAX_CANDIDATES])
 
 
 def _summaries(

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import uuid4
 
+from memorybank import services
 from memorybank.services import Bank, PromptMemory
 from projects.models import APIKey
 
@@ -31,6 +32,8 @@ class GatewayTurn:
     forces_tool: bool = False
     #: The upstream's id of the conversation that it stores, or "".
     conversation: str = ""
+    #: The client's own system prompt.
+    instructions: str = ""
     location: TurnLocation | None = None
     memory: PromptMemory = NO_MEMORY
     skipped: str = ""
@@ -40,6 +43,18 @@ class GatewayTurn:
     def bank(self) -> Bank:
         """The bank of its key's project."""
         return self.key.project.bank
+
+    @property
+    def other_text(self) -> str:
+        """What the client gives the model itself and no earlier turn of the chat has: memory may be among it."""
+        is_known = self.location and self.location.has_known_history
+        history = [] if is_known else [message.text for message in self.request.before]
+        return services.written_text("\n".join([self.instructions, *history, self.seen]))
+
+    @property
+    def seen(self) -> str:
+        """The messages of tools since the question, as text."""
+        return services.written_text("", self.request.between)
 
     @property
     def size(self) -> int:

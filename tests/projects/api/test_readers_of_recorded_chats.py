@@ -57,6 +57,58 @@ class OtherPeoplesWordsTest(ProgramCase):
         self.as_member("bob", "PATCH", "chats/gw", {"private": True, "readers": ["alice"]}, status=409)
         self.as_member("bob", "PATCH", "chats/gw", {"private": True, "readers": ["bob"]})
 
+    def test_words_that_a_program_got_from_recall_stay_private(self) -> None:
+        """It may read more than the memory of a prompt, which is cut to a budget."""
+        services.configure(self.apollo.bank, actor="alice", recall_tokens=0, personal_tokens=0)
+        hits = self.as_member("bob", "POST", "recall", {"question": QUESTION})["hits"]
+        self.assertIn("Zarquon", str(hits))
+        for chat, answer in {"c-1": "It is Zarquon.", "c-2": "At the end of the merger talks, for 4711."}.items():
+            turn = {"chat": chat, "author": "bob", "question": "When does it close?", "answer": answer}
+            self.as_member("bob", "POST", "outputs", turn, status=201)
+        services.run_due(now=NOON.replace(year=2101))
+        self.assertFalse(Output.objects.filter(chat__key__in=["c-1", "c-2"], quotes_private=False).exists())
+        self.assert_untold("alice")
+
+    def test_a_word_that_markup_or_hidden_signs_divide_is_recognised(self) -> None:
+        arguments = {"name": "write", "arguments": '{"merger": "with\\nZarquon"}'}
+        called = [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c1", "type": "function", "function": arguments}],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "Written:\nZarquon"},
+        ]
+        said: list[tuple[str, list[Any]]] = [("Done.", called[:1]), ("Done.", called[1:])]
+        for divided in (
+            "Zar\u00adquon",
+            "**Zar**quon",
+            "Zar\u200bquon",
+            "Zarq&#117;on",
+            "Zar[quon](https://a.example)",
+        ):
+            said.append((f"It is {divided}.", []))
+        for answer, messages in said:
+            turn = {"chat": "c-1", "author": "bob", "question": "With whom?", "answer": answer, "messages": messages}
+            self.as_member("bob", "POST", "outputs", turn, status=201)
+        marked = Output.objects.filter(chat__key="c-1").order_by("pk").values_list("quotes_private", flat=True)
+        self.assertEqual(list(marked), [True] * len(said))
+
+    def test_words_that_others_have_said_or_that_are_everyday_words_are_not_private(self) -> None:
+        services.configure(self.apollo.bank, actor="alice", recall_tokens=0, personal_tokens=0)
+        self.ask("POST", "outputs", self.output("We sell to Zarquon.", chat="open"), status=201)
+        services.run_due(now=NOON.replace(year=2101))
+        for question, answer in (
+            ("Who buys?", "Zarquon does."),
+            ("Is it 4711 euro?", "Yes, 4711 euro."),
+            ("And then?", "They merge at 4711."),  # said in this chat
+            ("When does the shop open?", "At nine. It closes at six."),
+        ):
+            turn = {"chat": "c-1", "author": "bob", "question": question, "answer": answer}
+            self.as_member("bob", "POST", "outputs", turn, status=201)
+        marked = Output.objects.filter(chat__key="c-1", quotes_private=True).values_list("answer", flat=True)
+        self.assertEqual(list(marked), [])
+
     def test_nobody_writes_into_anothers_private_chat(self) -> None:
         own = {"chat": "hers", "author": "alice", "question": "Lunch is at noon on Monday.", "private": True}
         self.as_member("alice", "POST", "outputs", own, status=201)
@@ -119,6 +171,20 @@ class OtherPeoplesWordsTest(ProgramCase):
         self.as_member("bob", "PATCH", "chats/ship", {"private": True, "readers": ["bob"]})
         self.assertNotIn("Wombat", str(self.as_member("alice", "GET", "facts")))
         self.assertNotIn("Wombat", str(self.ask("GET", f"outputs/{made['id']}")))
+
+    def test_answers_recorded_in_a_batch_leave_memory_with_the_chats_that_they_repeat(self) -> None:
+        ship = {"author": "bob", "question": "The Wombat sails from Bremen on 3 April."}
+        for chat in ("ship", "also"):
+            self.as_member("bob", "POST", "outputs", {"chat": chat, **ship}, status=201)
+        services.run_due(now=NOON.replace(year=2100, month=2))
+        asked = {"author": "eve", "question": "Which ship?", "answer": "It is the Wombat of Bremen."}
+        batch = {"outputs": [{"chat": "open", **asked}, {"chat": "closed", **asked}]}
+        self.ask("POST", "outputs/batch", batch, status=201)
+        services.run_due(now=NOON.replace(year=2101))
+        for chat in ("ship", "also"):
+            self.assertIn("Wombat", str(self.ask("GET", "outputs")))
+            self.as_member("bob", "PATCH", f"chats/{chat}", {"private": True, "readers": ["bob"]})
+        self.assertNotIn("Wombat", str([self.ask("GET", path) for path in ("outputs", "facts")]))
 
     def assert_untold(self, name: str) -> None:
         self.assertNotIn("Zarquon", str(self.as_member(name, "GET", "facts")))
