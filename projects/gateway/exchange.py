@@ -40,7 +40,7 @@ class Exchange:
         self._request = request
         self._reader = request.route.protocol.reader()
         self._bank = request.key.project.bank
-        self._recording = Recording(self._bank.pk, request.target.base_url, request.injection.turn)
+        self._recording = Recording(request.key, request.target.base_url, request.injection.turn)
         self._finishing: asyncio.Future[None] | None = None
         if request.route.remembers and request.injection.turn is None:
             recording.count(self._bank, request.injection.skipped, request.received_at)

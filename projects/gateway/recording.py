@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from memorybank.services import Bank, PromptCount
 
+from ..models import APIKey
 from . import turn_recording
 from .call_recording import Call
 from .conversations.turn import GatewayTurn
@@ -69,6 +70,7 @@ async def _wait(bank_id: int, piece: Piece) -> bool:
 class _Records:
     """The state that a request's two pieces share: the second needs the question that the first has recorded."""
 
+    key: APIKey
     turn: GatewayTurn | None
     question: RecordedQuestion | None = None
     call: Call | None = None
@@ -77,8 +79,10 @@ class _Records:
         assert self.turn
         self.question = turn_recording.record_question(self.turn, may_exist=again)
 
-    def bind(self, bank_id: int, address: str, ids: list[str], again: bool) -> None:
-        upstream_objects.bind(bank_id, address, ids, self.question.output if self.question else None)
+    def bind(self, address: str, ids: list[str], again: bool) -> None:
+        output = self.question.output if self.question else None
+        name, is_private = (self.turn.sender.person, self.turn.memory.is_private) if self.turn else ("", False)
+        upstream_objects.bind(self.key, address, ids, output, name=name, is_private=is_private)
 
     def record_call(self, again: bool) -> None:
         assert self.call
@@ -91,8 +95,9 @@ class Recording:
     ``address`` is the upstream's.
     """
 
-    def __init__(self, bank_id: int, address: str, turn: GatewayTurn | None) -> None:
-        self._bank_id, self._address, self._records = bank_id, address, _Records(turn)
+    def __init__(self, key: APIKey, address: str, turn: GatewayTurn | None) -> None:
+        bank_id = key.project.bank_id
+        self._bank_id, self._address, self._records = bank_id, address, _Records(key, turn)
         self._bound: set[str] = set()
         self._question = _add(bank_id, self._records.record_question, turn.size) if turn else None
         if turn and self._question is None:
@@ -114,8 +119,8 @@ class Recording:
         """Record that the upstream stores something of this project under these ids, unless that is recorded."""
         if new := [object_id for object_id in ids if object_id not in self._bound]:
             self._bound.update(new)
-            upstream_objects.expect(self._bank_id, self._address, new)
-            _add(self._bank_id, partial(self._records.bind, self._bank_id, self._address, new))
+            upstream_objects.expect(self._records.key.pk, self._address, new)
+            _add(self._bank_id, partial(self._records.bind, self._address, new))
 
     async def finish(self, call: Call) -> None:
         """Record the outcome after the question, and wait briefly until it is written."""

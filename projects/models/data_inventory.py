@@ -90,6 +90,6 @@ register(
         Tenant: "the name of a tenant",
         TenantAuditLog: "a hash",
         Upstream: "addresses, names of models, an encrypted key",
-        UpstreamObject: "hashes of ids, and a time",
+        UpstreamObject: "hashes of ids, a time, and the key of a person",
     },
 )

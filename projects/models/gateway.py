@@ -82,6 +82,12 @@ class UpstreamObject(models.Model):
     chat = models.ForeignKey("memorybank.Chat", models.CASCADE, null=True, related_name="upstream_objects")
     output = models.ForeignKey("memorybank.Output", models.CASCADE, null=True, related_name="upstream_objects")
     at = models.DateTimeField(default=timezone.now)
+    person = models.CharField(
+        max_length=200,
+        blank=True,
+        db_default="",
+        help_text="The only one who may use it: it has memory for them alone.",
+    )
 
     objects: ClassVar[UpstreamObjectQuerySet] = UpstreamObjectQuerySet.as_manager()  # type: ignore[assignment]
 

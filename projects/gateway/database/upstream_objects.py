@@ -18,9 +18,10 @@ from memorybank import services
 from memorybank.services import Output, PreparedQuery
 from projects.tenancy import people
 
-from ...models import APIKey, Scope, UpstreamObject
+from ...models import APIKey, UpstreamObject
 from ..protocols import Protocol, named_files
 from ..refusals import Refusal
+from ..request_identity import person_of
 from ..upstream.targets import UpstreamTarget
 from .accounts import RETRY_SECONDS
 from .threads import readers
@@ -32,13 +33,13 @@ FILES_MESSAGE = "This gateway passes on no files that are stored at the upstream
 UNANSWERED_MESSAGE = "The ids in the request cannot be checked at the moment. Try again later."
 OWN = PreparedQuery(
     lambda bank, digests: UpstreamObject.objects.filter(bank=bank, digest__in=digests).values_list(
-        "digest", "chat", "chat__private"
+        "digest", "chat", "chat__private", "person"
     )
 )
 
 
 class RecentIds:
-    """The digests that this process has bound or found lately, each with the time at which the database had it.
+    """The digests that this process has bound or found lately for a key, and the time at which the database had them.
 
     They count until the database has what waits to be written, and for ``GATEWAY_KEY_SECONDS`` while it does not
     answer. The time is 0 for those that wait.
@@ -48,26 +49,26 @@ class RecentIds:
         self._written_at: OrderedDict[tuple[int, str], float] = OrderedDict()
         self._lock = Lock()
 
-    def note(self, bank_id: int, digests: Iterable[str], *, is_written: bool) -> None:
+    def note(self, key_id: int, digests: Iterable[str], *, is_written: bool) -> None:
         """Keep these digests as the latest."""
         written_at = time.monotonic() if is_written else 0.0
         with self._lock:
             for digest in digests:
-                self._written_at[bank_id, digest] = written_at
-                self._written_at.move_to_end((bank_id, digest))
+                self._written_at[key_id, digest] = written_at
+                self._written_at.move_to_end((key_id, digest))
             while len(self._written_at) > MAX_RECENT_OBJECTS:
                 self._written_at.popitem(last=False)
 
-    def has(self, bank_id: int, digest: str) -> bool:
-        """Whether it is this bank's, as far as this process knows without the database."""
-        written_at = self._written_at.get((bank_id, digest))
+    def has(self, key_id: int, digest: str) -> bool:
+        """Whether this key may name it, as far as this process knows without the database."""
+        written_at = self._written_at.get((key_id, digest))
         return written_at is not None and (
             not written_at or time.monotonic() - written_at < settings.GATEWAY_KEY_SECONDS
         )
 
-    def waits(self, bank_id: int, digest: str) -> bool:
-        """Whether it is this bank's and not written yet."""
-        return self._written_at.get((bank_id, digest)) == 0.0
+    def waits(self, key_id: int, digest: str) -> bool:
+        """Whether it answered this key and is not written yet."""
+        return self._written_at.get((key_id, digest)) == 0.0
 
 
 recent = RecentIds()
@@ -96,46 +97,57 @@ async def require_own(
     if not named:
         return
     digests = {digest_of(target.base_url, value): field for value, field in named.items()}
-    bank_id = key.project.bank_id
+    name = person_of(key, protocol, body, headers)
     try:
-        known = await readers.run_within(seconds, _find_own, key, list(digests), headers)
+        known = await readers.run_within(seconds, _find_own, key, list(digests), name)
     except (TimeoutError, DatabaseError):
-        if not all(recent.has(bank_id, digest) for digest in digests):
+        if not all(recent.has(key.pk, digest) for digest in digests):
             raise Refusal(503, UNANSWERED_MESSAGE, RETRY_SECONDS) from None
         return
     for digest, field in digests.items():
-        if digest not in known and not recent.waits(bank_id, digest):
+        if digest not in known and not recent.waits(key.pk, digest):
             raise Refusal(404, f"{field}: this project has stored nothing under this id, or it has been erased.")
 
 
-def _find_own(key: APIKey, digests: list[str], headers: Mapping[str, str]) -> Collection[str]:
-    """The digests of the project, without those of private chats that are not for this key and person."""
-    bank_id = key.project.bank_id
-    rows = OWN.rows(bank_id, digests)
-    private = {chat for _, chat, is_private in rows if is_private}
-    if private:
-        program = None if key.opens(Scope.ADMIN) else key.program
-        visible = services.chats_of(key.project.bank).not_of_others(
-            people.enter_as_named_in(key, headers).person, program
-        )
-        private -= set(visible.filter(pk__in=private).values_list("pk", flat=True))
-    found = {digest for digest, chat, _ in rows if chat not in private}
-    recent.note(bank_id, found, is_written=True)
+def _find_own(key: APIKey, digests: list[str], name: str) -> Collection[str]:
+    """The digests of the project, without those that are not for this key and the member that it names.
+
+    Those are of private chats, or of answers that were given with memory for one person.
+    """
+    rows = OWN.rows(key.project.bank_id, digests)
+    closed = {chat for _, chat, is_private, _ in rows if is_private}
+    if closed:
+        closed -= people.readable_chats(key, name, closed)
+    person = people.enter_as_named(key, name).person if any(row[3] for row in rows) else ""
+    found = {digest for digest, chat, _, owner in rows if chat not in closed and owner in ("", person)}
+    recent.note(key.pk, found, is_written=True)
     return found
 
 
-def expect(bank_id: int, address: str, ids: Iterable[str]) -> None:
-    """Know these ids as this bank's until :func:`bind` has written them."""
-    recent.note(bank_id, [digest_of(address, object_id) for object_id in ids], is_written=False)
+def expect(key_id: int, address: str, ids: Iterable[str]) -> None:
+    """Let this key name these ids until :func:`bind` has written them."""
+    recent.note(key_id, [digest_of(address, object_id) for object_id in ids], is_written=False)
 
 
-def bind(bank_id: int, address: str, ids: Iterable[str], output: Output | None) -> None:
-    """Record that these ids at an upstream are this bank's, and of this turn."""
+def bind(
+    key: APIKey, address: str, ids: Iterable[str], output: Output | None, *, name: str = "", is_private: bool = False
+) -> None:
+    """Record that these ids at an upstream are of the key's project and of this turn.
+
+    They are the named member's if the turn was given memory that not everybody may read, or continues such a turn.
+    """
+    bank_id, chat_id = key.project.bank_id, output.chat_id if output else None
     digests = [digest_of(address, object_id) for object_id in ids]
-    chat_id = output.chat_id if output else None
-    rows = [UpstreamObject(bank_id=bank_id, digest=digest, chat_id=chat_id, output=output) for digest in digests]
+    person = people.enter_as_named(key, name).person if name else ""
+    if person and not is_private:
+        before = UpstreamObject.objects.filter(bank=bank_id, chat=chat_id, person=person)
+        person = person if chat_id and before.exists() else ""
+    rows = [
+        UpstreamObject(bank_id=bank_id, digest=digest, chat_id=chat_id, output=output, person=person)
+        for digest in digests
+    ]
     services.insert(rows, ignore_conflicts=True)
-    transaction.on_commit(partial(recent.note, bank_id, digests, is_written=True))
+    transaction.on_commit(partial(recent.note, key.pk, digests, is_written=True))
 
 
 def bind_conversation(bank_id: int, address: str, conversation: str, chat_id: int) -> None:

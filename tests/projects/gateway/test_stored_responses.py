@@ -13,6 +13,7 @@ from memorybank import services
 from projects.gateway.conversations.given_notes import NOTES_OF_CHAT
 from projects.gateway.database import upstream_objects
 from projects.models import ConversationNode, Project, Tenant
+from projects.tenancy import api_keys
 from tests.support.gateway_site import Gateway
 
 pytestmark = [pytest.mark.own_servers]
@@ -249,12 +250,14 @@ def test_a_method_that_an_address_does_not_have_is_refused(served: Gateway) -> N
 def test_ids_are_looked_up_within_a_bank() -> None:
     """On both databases."""
     tenant = Tenant.objects.create(slug="acme", name="Acme")
-    ours, theirs = (Project.objects.open(tenant, slug, slug).bank for slug in ("apollo", "hermes"))
+    projects = [Project.objects.open(tenant, slug, slug) for slug in ("apollo", "hermes")]
+    keys = [api_keys.issue(project, "key", ["write"], actor="ann", now=timezone.now())[0] for project in projects]
+    ours, theirs = (project.bank for project in projects)
     output = services.record(ours, chat_key="c", author="ann", question="Hello?", created_at=timezone.now())
-    upstream_objects.bind(ours.pk, "http://upstream", ["resp_1", "msg_1"], output)
-    upstream_objects.bind(theirs.pk, "http://upstream", ["resp_1"], None)
+    upstream_objects.bind(keys[0], "http://upstream", ["resp_1", "msg_1"], output)
+    upstream_objects.bind(keys[1], "http://upstream", ["resp_1"], None)
     digest = upstream_objects.digest_of("http://upstream", "resp_1")
-    assert upstream_objects.OWN.rows(ours.pk, [digest]) == [(digest, output.chat_id, False)]
+    assert upstream_objects.OWN.rows(ours.pk, [digest]) == [(digest, output.chat_id, False, "")]
     assert upstream_objects.OWN.rows(theirs.pk, [digest]) == [], "the first bank keeps it"
     assert upstream_objects.find_turn(ours.pk, "http://upstream", "msg_1") == output
     assert upstream_objects.find_turn(ours.pk, "http://another", "msg_1") is None
