@@ -173,6 +173,7 @@ def test_a_phone_shows_the_open_tab_and_the_newest_end_and_a_desk_the_same_heade
     demo: Site, chromium: Browser
 ) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["phone, dark"])
+    page.goto("/")
     expect(page.get_by_role("link", name="Search", exact=True)).to_be_visible()
     page.goto(f"{PROJECT}settings/import")
     expect(page.locator(".parts [aria-current]")).to_be_in_viewport(ratio=1)

@@ -80,7 +80,8 @@ def test_a_translation_has_the_placeholders_of_its_message(catalogue: tuple[str,
 
 def test_german_is_written_as_german_is(catalogue: tuple[str, str]) -> None:
     texts = [german for entry in translations.read(*catalogue) for _text, german in forms_of(entry)]
-    assert [text for text in texts if re.search(r"[“”]", text.replace("„", "")) and "„" not in text] == []
+    quoting = [text for text in texts if text != "“"]  # by itself, it is the end of what a template quotes
+    assert [text for text in quoting if re.search(r"[“”]", text.replace("„", "")) and "„" not in text] == []
     assert [text for text in texts if "  " in text or re.search(r"\b(?:du|dein|dir|dich)\b", text)] == []
 
 
