@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from memorybank.language import alternation, collect
 from memorybank.language.prefilter import Patterns
-from memorybank.safety.redaction.connectors import EQUALS, LINKS, any_whole_words
+from memorybank.safety.redaction.connectors import EQUALS, LINKS, SPOKEN_DIGITS, any_whole_words
+from memorybank.safety.redaction.shapes import Shape, is_compound_name, shape
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
 #: Maximum distance, within one sentence, between the code, the word for it and what it opens.
@@ -48,13 +49,28 @@ _DIALLED = re.compile(
     r"(?P<value>(?P<way>[^\W\d]{2,12}) \d{1,2},? [^\W\d]{2,12} \d{1,2},? (?P=way) \d{1,2})(?!\w)",
     re.I,
 )
+# "17-42-8-63": numbers of a dial say enough after the name of a lock, three of them also need a word for a code.
+_NAME_OF_DIAL = re.compile(any_whole_words(lambda pack: (*pack.secrets.codes, *pack.secrets.passwords)), re.I)
+_DIAL_NUMBERS = re.compile(r"(?<![\w.,:/+-])\d{1,2}(?: ?[-–] ?\d{1,2}){2,4}(?![\w:/+-]|[.,]\d)")
+# "The PIN of the card, spelled: two nine zero seven".
+_SPOKEN_PIN = re.compile(
+    rf"(?:{_PIN.pattern})[^\n!?]{{0,48}}?(?<!\w)"
+    rf"(?P<value>(?:(?:{SPOKEN_DIGITS})[ ,-]{{1,2}}){{3,7}}(?:{SPOKEN_DIGITS}))(?![\w-])",
+    re.I,
+)
+# "The PIN k4f7t2x9": letters and digits directly after the name of a PIN.
+_MIXED_PIN = re.compile(
+    rf"(?P<name>{_PIN.pattern})(?P<link>{LINKS}|\s?[:：])?\s{{0,2}}[\"'`“„«]?(?P<value>(?-i:[A-Za-z\d]{{6,16}}))(?![\w.@/-]*\w)",
+    re.I,
+)
 # "Code 1973": directly after the word for a code, even an apparent year is a code.
 _AFTER_CODE_NAME = re.compile(rf"(?:{_CODE_NAME.pattern})(?:{EQUALS})?\s?[:：]?\s?$", re.I)
 # An answer continues the sentence of its question: "And the code of the gate? 4711".
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
-_PATTERNS = Patterns([(_DIALLED, ""), (_IS_PIN, "")])
+_PATTERNS = Patterns([(_DIALLED, ""), (_IS_PIN, ""), (_SPOKEN_PIN, "")])
+_MIXED_PINS = Patterns([(_MIXED_PIN, "")])
 
 
 def find(text: str) -> Iterator[SecretSpan]:
@@ -68,10 +84,28 @@ def find(text: str) -> Iterator[SecretSpan]:
         for pattern, _ in _PATTERNS.possible(text)
         for match in pattern.finditer(text)
     )
+    yield from _mixed_pins(text)
+    yield from _dials(text)
     for match in _CODE.finditer(text):
         named = _AFTER_CODE_NAME.search(text, max(0, match.start() - 30), match.start())
         if (named or not _YEAR.fullmatch(match["value"])) and _is_announced(text, *match.span()):
             yield SecretSpan(*match.span("value"), "pin")
+
+
+def _mixed_pins(text: str) -> Iterator[SecretSpan]:
+    for match in _MIXED_PINS.finder(text)(_MIXED_PIN):
+        is_verb = match["name"] == "pin" and not match["link"]  # "pin node20lts"
+        if shape(match["value"]) is Shape.ODD and not (is_verb or is_compound_name(match["value"])):
+            yield SecretSpan(*match.span("value"), "pin")
+
+
+def _dials(text: str) -> Iterator[SecretSpan]:
+    """The numbers of a dial after the name of its lock, also in the sentence after it."""
+    for match in _DIAL_NUMBERS.finditer(text):
+        before = max(0, match.start() - MAX_CHARACTERS_BETWEEN), match.start()
+        is_long = len(re.findall(r"\d+", match[0])) > 3
+        if _LOCK_NAME.search(text, *before) and (is_long or _NAME_OF_DIAL.search(text, *before)):
+            yield SecretSpan(*match.span(), "pin")
 
 
 def _is_year(match: re.Match[str]) -> bool:

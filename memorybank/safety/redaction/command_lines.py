@@ -1,4 +1,4 @@
-"""Find passwords in URLs and after the flags of commands."""
+"""Find passwords in URLs, after the flags of commands, and among the arguments of calls."""
 
 import re
 from collections.abc import Iterator
@@ -39,13 +39,42 @@ _IN_HEX = re.compile(
     rf"(?P<value>{_UUID}|(?:0x)?[0-9a-f]{{32,64}})(?!\w)",
     re.I,
 )
+_NAMED_HEX = re.compile(
+    rf"(?:{_KEYS})(?: (?!hash|id|digest|check|finger|commit)[\w'’-]{{1,16}}){{1,6}}\s?[:=]\s?[\"'`]?"
+    r"(?P<value>(?![0-9a-f]{40}(?!\w))[0-9a-f]{32,64})(?!\w)",
+    re.I,
+)
 _SQL = re.compile(
     r"\b(?:identified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?(?:by|as)"
     r"|(?-i:[A-Z]{5,6} [A-Z]{4,5}\s[^\n;]{1,80}?PASSWORD)\s?=?)"
     r"\s{0,4}(?:values\s{1,4})?N?(?P<quote>['\"])(?P<value>[^'\"\n]{3,128})(?P=quote)",
     re.I,
 )
-_OPEN = (_QUERY, _BY_NAME, _IN_HEX, _SQL)
+# A line of a file of passwords: "host:port:database:account:password".
+_COLONS = re.compile(
+    r"(?<![\w.:/-])[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w*-]{1,60}:[\w*@.-]{1,60}:(?=[^\s:]{0,64}[\d!#$%&*+?~=-])(?P<value>[^\s:]{6,128})"
+)
+# An address without its scheme: "shop:…@tcp(db:3306)", "account:…@proxy.example:8080".
+_BEFORE_HOST = re.compile(
+    r"(?<![\w/:.@-])[\w.-]{1,64}:(?=[^\s:/@]{0,64}[\d!#$%&*+?~=-])(?P<value>[^\s:/@\"'<>]{4,128})"
+    r"@(?:(?:tcp|unix)\(|[\w.-]{1,80}:\d{2,5}(?!\d))"
+)
+_OPEN = (_QUERY, _BY_NAME, _IN_HEX, _NAMED_HEX, _SQL, _COLONS, _BEFORE_HOST)
+# A call's arguments, in quotes: "define('DB_PASSWORD', '…')" names its value, "auth=('account', '…')" has an account
+# before it, "ConvertTo-SecureString '…'" says what it makes.
+_QUOTED_VALUE = r"(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote))[^\s]){5,128})(?P=quote)"
+_CALLS = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"[\"'][\w.-]{{0,60}}(?:{_PASSWORDS}|pass|{_KEYS})[\"']\s?(?:,|=>)\s{{0,4}}{_QUOTED_VALUE}(?=\s?[,)])",
+        rf"\w{{0,24}}(?:auth|login|connect|mysqli|pdo|pscredential|networkcredential|ldapbind)\s?=?\s?\(\s?"
+        rf"(?:[\"'][^\s\"']{{1,80}}[\"'],\s?)?[\"'][^\s\"',:/]{{1,64}}[\"'],\s?{_QUOTED_VALUE}\s?[,)]",
+        rf"secure-?string(?: -\w{{1,20}}){{0,4}} {_QUOTED_VALUE}",
+        rf"{_QUOTED_VALUE}\s?\|\s?\w{{1,20}}-securestring",
+    )
+)
+# Keys of translations and names of fields: "auth.failed", "csrf_field".
+_FIELD_NAME = re.compile(r"[a-z]+(?:[._-][a-z]+)+\d{0,2}")
 # The argument after the account of a program whose name says what it sets: "htpasswd -bc FILE ACCOUNT PASSWORD".
 _SETTER = re.compile(
     r"(?<![\w.-])[\w.-]{0,20}(?:passwd|pass|adduser|useradd)(?= -\w)(?P<rest>(?: [^\s|;&<>,]{1,128}){2,8})"
@@ -61,13 +90,17 @@ _FLAGS = tuple(
         r"\b(?:sshpass|mongo|mongosh|mongodump|mongorestore|(?:docker|podman|helm registry|az|oc) login|nmcli)"
         rf"{_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
         rf"\b(?:redis-cli|valkey-cli){_COMMAND_REST}-a\s{{1,4}}{_VALUE}",
-        rf"\b(?:unzip|zip|pdftk|sqlcmd|bcp|smbget){_COMMAND_REST}-P\s{{0,4}}{_VALUE}",
+        rf"\b(?:unzip|zip|pdftk|sqlcmd|bcp|smbget|ipmitool|mosquitto_pub|mosquitto_sub){_COMMAND_REST}-[A-Za-z]{{0,6}}P\s{{0,4}}{_VALUE}",
         rf"\b(?:ldapsearch|ldapmodify|ldapadd|ldapwhoami){_COMMAND_REST}-w\s{{1,4}}{_VALUE}",
-        rf"\b(?:curl|wget|https?|xh|smbclient|hydra|lftp){_COMMAND_REST}(?:-[uaU]|--(?:proxy-)?user|--auth)"
+        rf"\b(?:curl|wget|https?|xh|smbclient|hydra|lftp){_COMMAND_REST}(?:-[A-Za-z]{{0,6}}[uaU]|--(?:proxy-)?user|--auth)"
         r"[ =]\s{0,3}"
         r"[\"']?[^\s:%\"',]{1,64}[:%,](?P<value>[^\s\"'<>\[\]|;\ue000]{3,128})",
         r"\bsmbclient\s{1,4}[\"']?(?://|\\{2,4})[^\s\"']{1,128}[\"']?\s{1,4}"
         + _VALUE.replace("(?P<value>", "(?P<value>(?!-)"),
+        *(rf"\bsnmp\w{{1,12}}{_COMMAND_REST}-{flag}\s{{1,4}}{_VALUE}" for flag in "AX"),
+        rf"\b(?:plink|pscp|psftp|putty){_COMMAND_REST}-pw\s{{1,4}}{_VALUE}",
+        rf"\b(?:psexec|rdesktop|winexe){_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
+        rf"\bx?freerdp{_COMMAND_REST}/p:{_VALUE}",
         rf"\bkeytool{_COMMAND_REST}-(?:store|key|src|dest)\w{{0,9}}pass\s{{1,4}}{_VALUE}",
         rf"\b(?:useradd|usermod){_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
         rf"\becho (?:-n )?{_VALUE}[\"']?\s?\|\s?sudo -S",
@@ -84,12 +117,21 @@ def find(text: str) -> Iterator[SecretSpan]:
         yield from (SecretSpan(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
     for pattern in _OPEN:
         yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
+    yield from _calls(text)
     if "jdbc:" in text:
         yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text or "<<<" in text or "/" in text:
         yield from _arguments(text)
         for pattern in _FLAGS:
             yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
+
+
+def _calls(text: str) -> Iterator[SecretSpan]:
+    """The passwords among the quoted arguments of calls."""
+    for pattern in _CALLS if "'" in text or '"' in text else ():
+        for match in pattern.finditer(text):
+            if shape(match["value"]) and not _FIELD_NAME.fullmatch(match["value"]):
+                yield SecretSpan(*match.span("value"), "password")
 
 
 def _arguments(text: str) -> Iterator[SecretSpan]:

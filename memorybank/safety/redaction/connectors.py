@@ -1,8 +1,9 @@
-"""Patterns between an announcement and its value ("is", "=", "to"), in every language."""
+"""Patterns between an announcement and its value ("is", "=", "to"), and digits in words, in every language."""
 
+import re
 from collections.abc import Callable
 
-from memorybank.language import Pack, PartialPack, Words, alternation, collect_for_masking
+from memorybank.language import Pack, PartialPack, Words, alternation, collect_for_masking, packs
 
 VALUE_QUOTES = "\"'`“”„«»「」『』‘’"
 _SIGNS = r":=|[=-]>|→|\s[–—]\s|=|:|："
@@ -20,6 +21,16 @@ def _linking(*taken: Callable[[Pack | PartialPack], Words]) -> str:
 EQUALS = _linking(lambda pack: pack.secrets.says)
 #: The same, or another word before a value: "to", "as".
 LINKS = _linking(lambda pack: pack.secrets.says, lambda pack: pack.secrets.becomes)
+#: The digits in words, each with its place in its language.
+DIGITS = {
+    word.casefold(): digit
+    for pack in packs()
+    if pack.spaced
+    for digit, words in enumerate(pack.numbers.ones[:9], 1)
+    for word in words.split()[:1]
+}
+#: A digit in words, in any language.
+SPOKEN_DIGITS = alternation((*map(re.escape, DIGITS), *collect_for_masking(lambda pack: pack.personal.spoken_digits)))
 _LATIN = "[A-Za-z]"
 
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, ip_address
+from itertools import pairwise
 
 from memorybank.language import alternation, collect_for_masking, packs
 from memorybank.language.terms import FUNCTION_WORDS
-from memorybank.safety.redaction.connectors import any_whole_words
+from memorybank.safety.redaction.connectors import DIGITS, any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
 
 #: The kinds of mask that this module makes.
@@ -70,6 +71,8 @@ _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sd
 
 #: At least this many number words in a row that begin with a zero or a plus are a telephone number.
 MIN_NUMBER_WORDS = 5
+#: And at least this many digits in words that are not counted in order are a number of a person or a card.
+MIN_TOLD_DIGITS = 9
 
 _DEGREES = r"-?\d{1,3}\.\d{5,12}"
 _COORDINATES = re.compile(
@@ -94,6 +97,13 @@ _ZERO = alternation(collect_for_masking(lambda pack: pack.personal.spoken_digits
 _SPOKEN = rf"(?:{_NUMBER_WORDS}|{_ZERO})(?:[ ,-]{{1,2}}|(?!\w))"
 _IN_WORDS = re.compile(rf"(?<!\w)(?P<value>(?:{_ZERO})[ ,-]{{1,2}}(?:{_SPOKEN}){{{MIN_NUMBER_WORDS - 1},24}})", re.I)
 
+# "four seven one six, nine one two three …": nobody counts like that.
+_TOLD_DIGITS = re.compile(
+    rf"(?<![\w-])(?:(?:{alternation(map(re.escape, DIGITS))})[ ,-]{{1,2}}){{{MIN_TOLD_DIGITS - 1},24}}"
+    rf"(?:{alternation(map(re.escape, DIGITS))})(?![\w-])",
+    re.I,
+)
+
 
 def find(text: str) -> Iterator[SecretSpan]:
     if any(sign in text for sign in ("@", "＠", "%40")):
@@ -110,7 +120,16 @@ def find(text: str) -> Iterator[SecretSpan]:
         yield SecretSpan(*match.span(match.lastgroup or 0), "address")
     for pattern in (_MESSENGER, _IN_WORDS):
         yield from (SecretSpan(*match.span("value"), "phone number") for match in pattern.finditer(text))
+    yield from _told(text)
     yield from _hosts(text)
+
+
+def _told(text: str) -> Iterator[SecretSpan]:
+    """Numbers told digit by digit, except counting up or down."""
+    for match in _TOLD_DIGITS.finditer(text):
+        digits = [DIGITS[word] for word in re.findall(r"[^\W\d_]+", match[0].casefold())]
+        if len({later - earlier for earlier, later in pairwise(digits)}) > 2:
+            yield SecretSpan(*match.span(), "phone number")
 
 
 def _spelt_emails(match: re.Match[str]) -> Iterator[SecretSpan]:

@@ -12,6 +12,7 @@ from memorybank.language.prefilter import Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
+from memorybank.safety.tables import cells
 
 #: The kinds of mask that this module makes.
 IDENTITY_KINDS = ("iban", "card number", "tax number", "id number", "date of birth")
@@ -26,6 +27,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
         ("tax number", r"[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]", ()),
         ("tax number", r"\d{3}\.\d{3}\.\d{3}-\d\d|\d{2}\.\d{3}\.\d{3}/\d{4}-\d\d", ()),
         ("tax number", r"\d{2} \d{3} \d{3} \d{3}", ("de.idnr",)),
+        ("id number", r"\d\d ?[0-3]\d[01]\d{3} ?[A-Z] ?\d{3}", ()),
         ("id number", r"\d{8}-?[A-HJ-NP-TV-Z]|[XYZ]-?\d{7}-?[A-Z]", ("es.dni", "es.nie")),
         ("id number", r"\d{17}[\dX]", ("cn.ric",)),
         ("id number", r"756\.\d{4}\.\d{4}\.\d\d", ("ch.ssn",)),
@@ -141,6 +143,7 @@ def find(text: str) -> Iterator[SecretSpan]:
     yield from _accounts(text)
     yield from _cards(text)
     yield from _named(text)
+    yield from _columns(text)
     yield from (SecretSpan(*match.span(), "id number") for match in _MACHINE_READABLE.finditer(text))
     for kind, pattern, modules in _FORMS:
         for match in pattern.finditer(text):
@@ -225,6 +228,16 @@ def _named(text: str) -> Iterator[SecretSpan]:
         number = _SCHEME_NUMBER.search(text, match.end(), match.end() + MAX_CHARACTERS_TO_NUMBER)
         if number and any(_is_valid(module)(number[0]) for module in _SCHEMES[int((match.lastgroup or "s0")[1:])][1]):
             yield SecretSpan(*number.span(), "id number")
+
+
+def _columns(text: str) -> Iterator[SecretSpan]:
+    """Numbers below the name of a scheme or of an identity number in a table."""
+    for title, start, value in cells(text, lambda part: bool(_SCHEME.fullmatch(part) or _IDS.fullmatch(part))):
+        scheme = _SCHEME.fullmatch(title)
+        modules = _SCHEMES[int((scheme.lastgroup or "s0")[1:])][1] if scheme else ()
+        is_number = any(_is_valid(module)(value) for module in modules) if modules else _ID.fullmatch(value)
+        if is_number and _is_identity_number(value):
+            yield SecretSpan(start, start + len(value), "id number")
 
 
 @cache

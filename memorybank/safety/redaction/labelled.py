@@ -9,6 +9,7 @@ from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import LINKS, VALUE_QUOTES, any_whole_words
 from memorybank.safety.redaction.shapes import is_measure, is_placeholder, shape
 from memorybank.safety.redaction.spans import SecretSpan
+from memorybank.safety.tables import cells
 
 _SPACED, _CJK = (
     literals(
@@ -31,7 +32,6 @@ _LABELLED = re.compile(rf"{_LABELS}(?P<gap>(?: [\w'’-]{{1,16}}){{0,6}})\s?[:�
 _ASKED = re.compile(rf"{_LABELS}[^\n.!?？]{{0,48}}[?？][ \n>–-]{{1,4}}{_VALUE}{_VALUE_END}", re.I)
 # "k-i-t-e": people write this only to spell a word.
 _SPELT = re.compile(rf"{_LABELS}[^\n.!?]{{0,60}}?\s(?P<value>\w(?:[-.·]\w){{3,30}})(?![\w-])", re.I)
-_PARTS = re.compile(r"[|\t;]")
 _TITLE = re.compile(rf"\W{{0,3}}(?:{_LABELS})\W{{0,3}}", re.I)
 # Languages that attach their "is" to the word: "암호는".
 _ATTACHED_IS = re.compile(rf"{_LABELS}(?:{_SAYS})\s{_VALUE}(?=[\s.,!]|$)", re.I)
@@ -53,6 +53,11 @@ _NETWORK = re.compile(
     rf"(?:\s?{LINKS}\s?|\s){_VALUE}{_VALUE_END}",
     re.I,
 )
+# The key on the sticker of a router: twenty digits.
+_STICKER = re.compile(r"(?<![\d.,:/+-])(?<!\d )\d{4}(?: ?\d{4}){4}(?! ?\d|[\w-])")
+_NETWORK_NAME = re.compile(any_whole_words(lambda pack: pack.secrets.networks), re.I)
+#: How far the name of a network may stand from its key.
+MAX_CHARACTERS_TO_NETWORK = 60
 _LICENCE = re.compile(
     rf"(?:{any_whole_words(lambda pack: pack.secrets.licences)})[^\n!?]{{0,40}}?(?<![\w-])"
     r"(?P<value>(?-i:[A-Z\d]{2,8}(?:-[A-Z\d]{2,8}){1,8}))(?![\w-])",
@@ -69,7 +74,18 @@ MAX_FUNCTION_WORD_CHARACTERS = 4
 
 _PATTERNS = Patterns(
     (pattern, "")
-    for pattern in (_LABELLED, _FORM, _ASKED, _SPELT, _ATTACHED_IS, _NAMED_VALUE, _NETWORK, _LICENCE, _VARIABLE)
+    for pattern in (
+        _LABELLED,
+        _FORM,
+        _ASKED,
+        _SPELT,
+        _ATTACHED_IS,
+        _NAMED_VALUE,
+        _NETWORK,
+        _STICKER,
+        _LICENCE,
+        _VARIABLE,
+    )
 )
 
 
@@ -98,11 +114,19 @@ def _keys(matches: Callable[[re.Pattern[str]], Iterator[re.Match[str]]]) -> Iter
     for match in matches(_NETWORK):
         if _may_be_password(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
             yield SecretSpan(*match.span("value"), "password")
+    yield from _on_stickers(matches)
     for pattern, kind, fewest in ((_LICENCE, "licence key", MIN_LICENCE_CHARACTERS), (_VARIABLE, "secret", 1)):
         for match in matches(pattern):
             value = match["value"]
             if len(value) >= fewest and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):
                 yield SecretSpan(*match.span("value"), kind)
+
+
+def _on_stickers(matches: Callable[[re.Pattern[str]], Iterator[re.Match[str]]]) -> Iterator[SecretSpan]:
+    for match in matches(_STICKER):
+        near = max(0, match.start() - MAX_CHARACTERS_TO_NETWORK), match.end() + MAX_CHARACTERS_TO_NETWORK
+        if _NETWORK_NAME.search(match.string, *near):
+            yield SecretSpan(*match.span(), "password")
 
 
 def _may_be_password(word: str) -> bool:
@@ -115,17 +139,6 @@ def _may_be_password(word: str) -> bool:
 
 def _columns(text: str) -> Iterator[SecretSpan]:
     """The cells below the title of a password column."""
-    line_start, column, width = 0, -1, 0
-    for line in text.splitlines(keepends=True):
-        cells = _PARTS.split(line)
-        titles = [number for number, cell in enumerate(cells) if _TITLE.fullmatch(cell.strip())]
-        if len(cells) != width:
-            column, width = -1, len(cells)
-        if len(cells) > 1 and titles:
-            column = titles[0]
-        elif column >= 0 and (value := cells[column].strip()) and len(value) > 2 and re.search(r"\w", value):
-            start = line_start + sum(len(cell) + 1 for cell in cells[:column])
-            start += len(cells[column]) - len(cells[column].lstrip())
-            if not is_placeholder(value):
-                yield SecretSpan(start, start + len(value), "password")
-        line_start += len(line)
+    for _, start, value in cells(text, lambda part: bool(_TITLE.fullmatch(part))):
+        if len(value) > 2 and re.search(r"\w", value) and not is_placeholder(value):
+            yield SecretSpan(start, start + len(value), "password")

@@ -10,7 +10,15 @@ from itertools import accumulate
 from memorybank.language import alternation, collect, collect_for_masking, literals
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import EQUALS, LINKS, VALUE_QUOTES, any_whole_words
-from memorybank.safety.redaction.shapes import Shape, is_compound_name, is_measure, is_placeholder, is_random, shape
+from memorybank.safety.redaction.shapes import (
+    Shape,
+    is_compound_name,
+    is_measure,
+    is_name_of_parts,
+    is_placeholder,
+    is_random,
+    shape,
+)
 from memorybank.safety.redaction.spans import SecretSpan
 
 #: The words after and before an announcement that are searched for a password.
@@ -24,9 +32,11 @@ _KEYS = alternation(collect_for_masking(lambda pack: pack.secrets.keys))
 _ACCESS = any_whole_words(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
 _PHRASES = any_whole_words(lambda pack: pack.secrets.phrases)
 _PASSWORD_NAMES = literals(_PASSWORD_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
+# The value may stand on the next line, unless that line has a name of its own: in "PASSWORD=" nothing was assigned.
+_TO_VALUE = r"(?:[^\S\n]{0,4}|[^\S\n]{0,4}\n\s{0,4}(?![\w.-]{1,48}\s?[=:]))"
 _ASSIGNED = re.compile(
     rf"(?:(?P<password>{_PASSWORD_NAMES})|(?P<short>(?<![^\W_])(?:{literals(_SHORT_FORMS)}))|(?P<secret>{_KEYS}))(?:[_-]\w{{1,20}})?[\"'`]?\s{{0,4}}"
-    rf"(?P<sign>{LINKS})\s{{0,4}}(?:(?P<quote>[{VALUE_QUOTES}])|(?P<brace>\{{))?"
+    rf"(?P<sign>{LINKS}){_TO_VALUE}(?:(?P<quote>[{VALUE_QUOTES}])|(?P<brace>\{{))?"
     rf"(?P<value>(?(quote)[^\n{VALUE_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{VALUE_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{VALUE_QUOTES}]?)",
     re.I,
 )
@@ -46,9 +56,18 @@ _CANDIDATE_WORD = re.compile(
 _TELLTALE_CHARACTER = re.compile(r"[\d!@#$%^&*+~=]")
 _LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]{3}\d\d")
 _NAME_PREFIX = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
+# A line of a configuration names its value: what stands after "instance_class =" is no password, whatever is announced
+# above it.
+_OWN_NAME = re.compile(
+    r"[ \t]{0,16}(?:export |- )?[\"']?(?P<name>[A-Za-z][\w.-]{1,40})[\"']?[ \t]{0,16}"
+    r"(?P<sign>[=:])[ \t]{0,4}(?P<quote>[\"']?)"
+)
+_ATTRIBUTE = re.compile(r"[\s({,](?P<name>[A-Za-z][\w-]{1,24})(?P<sign>=)(?P<quote>[\"'])$")
+_PLAIN_SETTING = re.compile(r"[\w./:-]{1,80}")
 _LINK_BEFORE = re.compile(rf"{LINKS}\s?[{VALUE_QUOTES}]?$", re.I)
 _EQUALS_BEFORE = re.compile(rf"(?:{EQUALS})\s?[{VALUE_QUOTES}]?$", re.I)
 _KEY_WORDS = literals(word for word in collect_for_masking(lambda pack: pack.secrets.key_words) if word.isalpha())
+_NAME_OF_SECRET = re.compile(rf"{literals(_SHORT_FORMS)}|{_KEY_WORDS}", re.I)
 _HANDED_OVER = re.compile(
     rf"(?:(?<!\w)(?:{_KEY_WORDS})(?: (?:{_ACCESS}))?\s?[:=]?|(?:{_PHRASES})|\s/)\s?[{VALUE_QUOTES}]?$", re.I
 )
@@ -57,6 +76,7 @@ _MEANS = alternation(collect_for_masking(lambda pack: pack.secrets.means, spaced
 _GOT_IN_WITH = re.compile(rf"(?:{_ACCESS})(?: [\w'’]{{1,16}}){{0,3}} (?:{_MEANS})\s?[:=]?\s?[{VALUE_QUOTES}]?$", re.I)
 _ENTERED_BEFORE = re.compile(rf"(?:{_ACCESS})\s\w{{1,8}}\s$", re.I)
 _ENTERED_AFTER = re.compile(rf"\s(?:{_ACCESS})", re.I)
+_DIGIT_INSIDE = re.compile(r"[^\W\d_]\d{1,4}[^\W\d_]")
 _WORD_AND_NUMBER = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
 _PLAIN_VALUE = re.compile(
     rf"(?:{literals(_PASSWORD_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
@@ -144,6 +164,8 @@ def _looks_secret(value: str, *, spelled: bool, password: bool) -> bool:
     digits = sum(character.isdigit() for character in value)
     if is_measure(value):
         return password and spelled and len(value) >= 6 and not letters
+    if not password and is_name_of_parts(value):
+        return False
     if spelled and (password or (digits and len(value) >= 8)):
         return True
     mixed = bool(letters and (digits or re.search(r"[^\w.'’/-]", value)))
@@ -165,7 +187,9 @@ def _near_announcements(text: str) -> Iterator[SecretSpan]:
     )
     ends = {match.end() for match in announcements if match.lastgroup == ANNOUNCEMENT_KINDS[0]}
     for number, counts in enumerate(counts_by_word):
-        adjoins = number > 0 and words[number - 1][1] in ends
+        adjoins = (
+            number > 0 and words[number - 1][1] in ends and "," not in text[words[number - 1][1] : words[number][0]]
+        )
         if any(counts) and (span := _judged(text, *words[number], counts, adjoins=adjoins)):
             yield span
 
@@ -183,8 +207,12 @@ def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bo
     looks = shape(word)
     if not (looks < Shape.ODD and (_ENTERED_AFTER.match(text, end) or _ENTERED_BEFORE.search(before))):
         looks = _raised_shape(before, word, looks, adjoins=adjoins)
+    if _is_named_otherwise(text, start, word) or _is_code(text[end : end + 1], word):
+        return None
     span = SecretSpan(start, start + len(word), "password")
-    if (strong and looks >= Shape.COMPOUND) or (weak and looks is Shape.ODD and not is_compound_name(word)):
+    if (strong and looks >= Shape.COMPOUND) or (
+        weak and looks is Shape.ODD and not (is_compound_name(word) or is_name_of_parts(word))
+    ):
         return _whole_quotation(text, span)
     if weak and looks and len(word) >= 8 and _HANDED_OVER.search(text, max(0, start - 28), start):
         return span
@@ -193,7 +221,26 @@ def _judged(text: str, begin: int, end: int, near: Sequence[int], *, adjoins: bo
     is_key = is_random(word) or (
         looks is Shape.ODD and len(word) >= 10 and re.search(r"\d", word) and _LINK_BEFORE.search(before)
     )
-    return SecretSpan(span.start, span.end, "secret") if key and is_key else None
+    return SecretSpan(span.start, span.end, "secret") if key and is_key and not is_name_of_parts(word) else None
+
+
+def _is_named_otherwise(text: str, start: int, word: str) -> bool:
+    """Whether it is a name or size in a line of a configuration whose own name is not one of a secret."""
+    if not _PLAIN_SETTING.fullmatch(word):
+        return False
+    line = text.rfind("\n", max(0, start - 80), start) + 1
+    named = _OWN_NAME.fullmatch(text, line, start) if start - line < 80 else None
+    named = named or _ATTRIBUTE.search(text, max(0, start - 32), start)
+    is_word = named and word == word.lower() and shape(word) < Shape.ODD  # "name: billing-db2"
+    if not named or not (named["sign"] == "=" or named["quote"] or "_" in named["name"] or is_word):
+        return False
+    name = named["name"].replace("_", " ").replace("-", " ")
+    return not (_ANNOUNCED.search(name) or _ANNOUNCED.search(named["name"]) or _NAME_OF_SECRET.search(name))
+
+
+def _is_code(after: str, word: str) -> bool:
+    """Whether the word is the name of what is called, or of an attribute: ``login2(``, ``autocomplete="``."""
+    return bool(after) and ((after == "(" and word.isidentifier()) or (after in "\"'" and word[-1:] == "="))
 
 
 def _raised_shape(before: str, word: str, looks: Shape, *, adjoins: bool) -> Shape:
@@ -203,8 +250,8 @@ def _raised_shape(before: str, word: str, looks: Shape, *, adjoins: bool) -> Sha
     if _EQUALS_BEFORE.search(before) and _WORD_AND_NUMBER.fullmatch(word) and len(word) >= 10:
         return Shape.ODD
     if looks is Shape.MIXED and (adjoins or _LINK_BEFORE.search(before)):
-        is_likely = len(word) >= 8 or _LETTERS_AND_DIGITS.search(word) or _WORD_AND_NUMBER.fullmatch(word)
-        return Shape.COMPOUND if is_likely else looks
+        likely = (_LETTERS_AND_DIGITS.search, _WORD_AND_NUMBER.fullmatch, *([_DIGIT_INSIDE.search] if adjoins else []))
+        return Shape.COMPOUND if len(word) >= 8 or any(looks_likely(word) for looks_likely in likely) else looks
     return looks
 
 

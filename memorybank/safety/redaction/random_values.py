@@ -18,7 +18,7 @@ _VARIABLE = re.compile(
 # A link that grants access: a word in its path or query says so, and a random part follows.
 _LINK = re.compile(
     r"https?://[^\s?#\"'<>]{0,200}?(?:"
-    r"(?:reset|magic|invit|verif|confirm|(?:log|sign)[-_]?in|\w{0,6}auth|\w{0,6}sso|passw|\w{0,6}token|\w{0,6}session|activat|unlock)"
+    r"(?:reset|magic|invit|verif|confirm|(?:log|sign)[-_]?in|\w{0,6}auth|\w{0,6}sso|passw|\w{0,6}token|\w{0,6}session|activat|unlock|web_?hook|[/.]private(?=/)|[/.]ical)"
     r"[^\s\"'<>]{0,80}?[/=]|/l/)(?P<value>[\w~.-]{16,256})",
     re.I,
 )
@@ -31,6 +31,20 @@ _PART_ALONE = re.compile(
 )
 # A message that is nothing but a random value was pasted to hand it over. 40 digits are the hash of a commit.
 _ALONE = re.compile(r"\A\s{0,4}[\"'`]?(?P<value>[A-Za-z0-9+/_.~-]{20,512}={0,2})[\"'`]?\s{0,4}\Z")
+# The same in a paragraph of its own: "here you go:", the value, "that's the one for the weather".
+_PARAGRAPH = re.compile(
+    r"(?:\A|\n[ \t]{0,8}\n)[ \t]{0,4}(?P<value>[A-Za-z0-9+/_.~-]{20,512}={0,2})[ \t]{0,4}(?=\n[ \t]{0,8}\n|\n?\Z)"
+)
+# Words near a value that everybody may know.
+_PUBLIC_NAME = re.compile(
+    r"(?<![a-z])(?:sha|md5|hash|digest|check|finger|commit|rev|merge|bisect|trace|span|request|corr|etag|uuid|guid|id(?![a-z])"
+    r"|image|container|layer|build)",
+    re.I,
+)
+#: How far such a word may stand from a value.
+MAX_CHARACTERS_TO_NAME = 160
+# "MTk4….GX2….HCV…": parts in base64, joined by dots, as tokens of bots have them.
+_DOTTED = re.compile(r"(?<![\w/.=@+-])(?P<value>[\w-]{20,128}(?:\.[\w-]{5,512}){1,3})(?![\w@/(-]|\.\w)")
 # Patterns, grouped by what their values must be like to count as secrets.
 _MIXED_AND_RANDOM = (_PREFIXED, _LINK, _BARE)
 _MIXED_PARTS = (_PART, _PART_BEFORE, _PART_ALONE)
@@ -41,12 +55,26 @@ def find(text: str) -> Iterator[SecretSpan]:
         for match in pattern.finditer(text):
             if _is_secret(pattern, match["value"]):
                 yield SecretSpan(*match.span("value"), "secret")
+    yield from _dotted(text)
+    yield from _in_paragraphs(text)
     alone = _ALONE.match(text)
-    value = alone["value"] if alone else ""
-    if alone and (
-        (_is_mixed(value) and is_random(value.rstrip("="))) or re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{48,}", value)
-    ):
+    if alone and _is_handed_over(alone["value"]):
         yield SecretSpan(*alone.span("value"), "secret")
+
+
+def _dotted(text: str) -> Iterator[SecretSpan]:
+    for match in _DOTTED.finditer(text):
+        parts = match["value"].split(".")
+        if sum(_is_mixed(part) and is_random(part) for part in parts) > 1:
+            yield SecretSpan(*match.span("value"), "secret")
+
+
+def _in_paragraphs(text: str) -> Iterator[SecretSpan]:
+    """Random values in paragraphs of their own, unless a word near them says that they are public."""
+    for match in _PARAGRAPH.finditer(text):
+        near = text[max(0, match.start() - MAX_CHARACTERS_TO_NAME) : match.end() + MAX_CHARACTERS_TO_NAME]
+        if _is_handed_over(match["value"]) and not _PUBLIC_NAME.search(near.replace(match["value"], "")):
+            yield SecretSpan(*match.span("value"), "secret")
 
 
 def _is_secret(pattern: re.Pattern[str], value: str) -> bool:
@@ -58,6 +86,12 @@ def _is_secret(pattern: re.Pattern[str], value: str) -> bool:
         is_random(value.rstrip("=")) if pattern in _MIXED_AND_RANDOM else not re.search(r"[a-z]{5}|[A-Z]{5}", value)
     )
     return is_odd and (pattern is _LINK or _is_mixed(value))
+
+
+def _is_handed_over(value: str) -> bool:
+    """Whether a value that stands alone is a key."""
+    is_key = _is_mixed(value) and is_random(value.rstrip("="))
+    return is_key or bool(re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{48,}", value))
 
 
 def _is_mixed(value: str) -> bool:

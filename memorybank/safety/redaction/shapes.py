@@ -9,14 +9,14 @@ _PLACEHOLDER = re.compile(
     # A value of code, such as "form.password", and words that stand for a value.
     r"(?:(?:self|this|os|env|process|config|settings|form|req|request|res|response|ctx|args|opts|options|params|props|data"
     r"|body|user|vars?|local|secrets|inputs|credentials|event|input|item|row)\.[\w.]*|change_?-?me\w*|string|placeholder|redacted"
-    r"|your[_-]?\w*|example\w*|dummy\w*|[*x•.…_-]+|[$%{<].*|get\w*|https?:.*|(?:vault|env|file|ssm|op|ref|sops)[:+].*|none|null|true|false|undefined|nil|yes|no)",
+    r"|your[_-]?\w*|example\w*|dummy\w*|!(?:vault|ref|sub|env\w*|getatt|secret)|[*x•.…_-]+|[$%{<].*|get\w*|https?:.*|(?:vault|env|file|ssm|op|ref|sops)[:+].*|none|null|true|false|undefined|nil|yes|no)",
     re.I,
 )
 # Versions and sizes; algorithms; colours, hashes, ids; files and paths; calls, flags, packages, addresses.
 _TECHNICAL_NAME = re.compile(
     r"(?-i:[a-z]+@[a-z]+\d{0,2})|[A-Za-z]{0,2}\d+(?:[.,:/_+-]\d+)*[a-z%€$°]{0,5}|\d+(?:[.,x×-]\d+)*[- ]?[A-Za-zµ]{1,5}"
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
-    r"|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|[a-z]{2,12}\d{1,3}(?:[.,]\d{1,3}){1,3}|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[\w.@~-]*(?:/[\w.@{}:*-]*){2,}|/[\w./-]+|[\w-]+(?:\.[\w-]+)*\.(?:py|js|tsx?|jsx?|md|txt|json|ya?ml|toml|html?|css|sql|sh|env|cfg|ini|pdf|docx?|xlsx?|csv|png|jpe?g|svg|zip|gz|tar|log|go|rs|java|kt|rb|php|cs?|cpp|h|xml|pem|crt|key|com|org|net|io|dev|de|local|internal|example|test)"
     r"|\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@\d+(?:\.\d+)+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
     re.I,
@@ -29,6 +29,7 @@ _BETWEEN = re.compile(r"[^\W\d_](?:\d{1,6}|[!$])[^\W\d_]")
 _DIGITS = re.compile(r"\d+")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
 _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\d_]")
+_NAME_PART = re.compile(r"[a-z]{1,20}\d{0,2}|\d{1,8}[a-z]{0,2}")
 _KNOWN = frozenset(word.casefold() for word in collect_for_masking(lambda pack: pack.secrets.passwords))
 
 
@@ -85,6 +86,13 @@ def shape(word: str) -> Shape:
 def is_compound_name(word: str) -> bool:
     """Whether it is a technical name like ``oauth2proxy`` or ``api-7d9f8b6c5-x2k4q``."""
     return bool(_JOINED.fullmatch(word)) or (word == word.lower() and word.count("-") > 1)
+
+
+def is_name_of_parts(word: str) -> bool:
+    """Whether it is a name of small words and numbers: ``login-secrets-v2``, ``gpt-4o-mini-2024-07-18``."""
+    parts = re.split("[_-]", word)
+    words = sum(len(part) > 2 and part.isalpha() for part in parts)
+    return words > 1 and all(map(_NAME_PART.fullmatch, parts))
 
 
 def is_random(word: str) -> bool:

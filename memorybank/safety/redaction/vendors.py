@@ -31,6 +31,8 @@ _FORMATS = (
         "licence key",
         re.compile(r"(?<![\w-])(?=[A-Z-]{0,28}\d)(?=[\d-]{0,28}[A-Z])(?:[A-Z\d]{5}-){4}[A-Z\d]{5}(?![\w-])"),
     ),
+    ("mail key", re.compile(r"(?<![\w-])[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])")),
+    ("teams webhook", re.compile(r"(?<=/IncomingWebhook/)[0-9a-f]{32}/[\w/-]{8,120}")),
     ("discord webhook", re.compile(r"(?<=/api/webhooks/)\d{15,22}/[\w-]{30,100}")),
     (
         "seed of a second factor",
