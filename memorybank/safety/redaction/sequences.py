@@ -63,8 +63,12 @@ def find(text: str) -> Iterator[SecretSpan]:
 def _groups(text: str) -> Iterator[SecretSpan]:
     """The recovery words of a wallet, the seed of a second factor, and passwords in four groups of letters."""
     for match in _RECOVERY_WORDS.finditer(text):
-        words = re.findall(r"[a-z]+", match[0])
-        if len(words) in RECOVERY_WORDS and sum(word in FUNCTION_WORDS for word in words) <= MAX_FUNCTION_WORDS:
+        words, *between = re.findall(r"[a-z]+", match[0]), *re.split(r"[a-z]+", match[0])[1:-1]
+        is_list = (
+            len({re.sub(r"\d", "", sign) for sign in between}) == 1
+        )  # notes in few words have commas here and there
+        function_words = sum(word in FUNCTION_WORDS for word in words)
+        if is_list and len(words) in RECOVERY_WORDS and function_words <= MAX_FUNCTION_WORDS:
             yield SecretSpan(*match.span(), "passphrase")
     for match in _GROUPS.finditer(text):
         if len(_MIXED_GROUP.findall(match[0])) > 1:

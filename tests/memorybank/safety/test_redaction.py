@@ -617,3 +617,12 @@ def test_check_digits_and_forms_tell_whose_number_it_is(frame: str, number: str)
 )
 def test_it_leaves_what_is_public_by_its_structure(text: str) -> None:
     assert redact(text).text == text
+
+
+def test_notes_in_few_words_are_no_recovery_words_of_a_wallet() -> None:
+    note = "no date of birth, minor billed through parent, foreign address, two insurers, deceased with open balance"
+    assert redact(note).text == note
+    words = "legal winner thank year wave sausage worth useful legal winner thank yellow".split()
+    numbered = " ".join(f"{number}. {word}" for number, word in enumerate(words, 1))
+    for phrase in (" ".join(words), ", ".join(words), "\n".join(words), numbered):
+        assert "winner" not in redact(phrase).text
