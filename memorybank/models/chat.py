@@ -190,11 +190,11 @@ class Chat(Leased):
         return not self.private or self.readers.exists()
 
     def next_due(self, bank: Bank) -> datetime | None:
-        """When its pending turns should be summarised: at once if there are many, otherwise once it is idle."""
+        """When to summarise it: once it is idle, or at once if many turns are pending or only a leaf is stale."""
         waits = self.pending_outputs or self.stale
         if not (waits and bank.enabled and self.last_output_at) or self.parked_at or not self.is_remembered:
             return None
-        if self.pending_outputs >= conf.current().due_after_turns:
+        if not self.pending_outputs or self.pending_outputs >= conf.current().due_after_turns:
             return self.last_output_at
         return self.last_output_at + timedelta(minutes=bank.idle_minutes)
 

@@ -196,3 +196,12 @@ def test_a_title_stays_that_quotes_nothing_of_it(title: str, stays: bool) -> Non
     Chat.objects.filter(key="zelda").update(title=title)
     edited(bank)
     assert chat_of(bank, "zelda").title == (title if stays else "")
+
+
+def test_what_only_has_to_be_mended_does_not_wait_until_the_chat_is_idle() -> None:
+    bank = make_bank()
+    say(bank, "c", "The crane is orange.")
+    chat = chat_of(bank, "c")
+    assert chat.next_due(bank) == chat.last_output_at + bank.idle_minutes * MINUTE
+    chat.pending_outputs, chat.stale = 0, True  # as after a version is shown again in a chat with notes of a model
+    assert chat.next_due(bank) == chat.last_output_at
