@@ -149,7 +149,9 @@ class TenantTrailTest(AdminCase):
         services.pin(self.apollo.bank, fact_ids=[fact.pk], actor="alice")
         services.erase(self.apollo.bank, author="bob", actor="alice")
         page = self.client.get(self.list_url(Event)).content.decode()
-        self.assertIn(f'pinned · <a href="{reverse("admin:memorybank_fact_change", args=[fact.pk])}">line 1</a>', page)
+        self.assertIn(
+            f'pinned a line · <a href="{reverse("admin:memorybank_fact_change", args=[fact.pk])}">line 1</a>', page
+        )
         receipt = reverse("admin:memorybank_erasure_change", args=[Erasure.objects.get().pk])
         self.assertIn(f'erased what somebody had said · <a href="{receipt}">receipt</a>', page)
 
