@@ -66,7 +66,7 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
         "174 turns in 63 chats",
         "0 model calls",
         "\n50 %  ",
-        "http://127.0.0.1:8000/admin/",
+        "billing-migration/settings/costs",
         "No model is connected",
         "password “demo”",
     ):
