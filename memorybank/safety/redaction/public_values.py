@@ -55,7 +55,8 @@ _PUBLIC = tuple(
             r"|noble|jdk|jre|fpm|apache|management|lts)[\d.]{0,6}){1,3}(?![\w-])",
         ),
         (("xxxxxxxx", "XXXXXXXX"), r"(?<![A-Za-z0-9])[\w-]{0,24}?(?P<one>[xX])(?P=one){7,200}(?![A-Za-z0-9])"),
-        (("EXAMPLE",), r"(?<![\w+/])[\w+/]{0,60}EXAMPLE(?:KEY)?(?![\w+/])"),
+        # In a configuration, people put such a value in place of their own, or a secret that looks like it.
+        (("EXAMPLE",), r"(?<![\w+/=:])(?<![=:] )[\w+/]{0,60}EXAMPLE(?:KEY)?(?![\w+/])"),
     )
 )
 
