@@ -64,13 +64,13 @@ class Exchange:
         """Record that the upstream gave no answer, or broke it off."""
         await self.finish(Output.Status.ERROR, CallOutcome.UNAVAILABLE, error)
 
-    async def read_body(self, status: int, content: bytes, *, failed: bool) -> None:
+    async def read_body(self, status: int, data: dict[str, object], *, failed: bool) -> None:
         """Read and record an answer that is not streamed, or an error."""
         if not failed:
-            self._read(_parse_json(content), whole=True)
+            self._read(data, whole=True)
             await self.finish()
             return
-        self._reader.note_error(_parse_json(content))
+        self._reader.note_error(data)
         outcome = OUTCOME_BY_STATUS.get(status, CallOutcome.UNAVAILABLE if status >= 500 else CallOutcome.REJECTED)
         await self.finish(Output.Status.ERROR, outcome, self._reader.error)
 
@@ -146,7 +146,8 @@ class Exchange:
             self._recording.bind(self._reader.ids)
 
 
-def _parse_json(content: bytes) -> dict[str, object]:
+def parse_body(content: bytes) -> dict[str, object]:
+    """A body as an object; its beginning as a message if it is no JSON."""
     try:
         data = json.loads(content)
     except (ValueError, RecursionError):

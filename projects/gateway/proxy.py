@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from memorybank.exceptions import log_message
 
 from .database.threads import readers
-from .exchange import Exchange
+from .exchange import Exchange, parse_body
 from .refusals import Refusal
 from .requests import MAX_BODY_BYTES, TOO_LONG_MESSAGE, GatewayRequest, accept_request
 from .routes import Route
@@ -66,8 +66,15 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
                 await response.aclose()
                 raise
             return _with_headers(StreamingHttpResponse(exchange.stream(response)), response, memory_headers)
-        status, content, failed = await _read(request, response)
-        await exchange.read_body(status, content, failed=failed)
+        status, content = response.status_code, await response.aread()
+        data = parse_body(content)
+        failed = response.is_error or bool(request.route.purpose and not errors.is_answer(data))
+        if failed:
+            status, content = await readers.run(
+                errors.clean_failure, request.route.protocol, request.sent, status, content
+            )
+            data = parse_body(content)
+        await exchange.read_body(status, data, failed=failed)
     except asyncio.CancelledError:
         await exchange.cancel()
         raise
@@ -81,16 +88,6 @@ async def _forward(http_request: HttpRequest, request: GatewayRequest) -> HttpRe
     answer = _with_headers(HttpResponse(content), response, await exchange.memory_headers())
     answer.status_code = status
     return answer
-
-
-async def _read(request: GatewayRequest, response: httpx2.Response) -> tuple[int, bytes, bool]:
-    """The status and body of an answer that is not streamed, and whether it is an error; errors are cleaned."""
-    status, content, protocol = response.status_code, await response.aread(), request.route.protocol
-    if response.is_error:
-        return status, await readers.run(errors.clean_body, protocol, request.sent, status, content), True
-    if request.route.purpose and not errors.is_answer(content):
-        return *await readers.run(errors.clean_failure, protocol, request.sent, content), True
-    return status, content, False
 
 
 def _with_headers(

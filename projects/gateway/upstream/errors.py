@@ -29,21 +29,21 @@ def clean_body(protocol: Protocol, sent: Any, status: int, content: bytes) -> by
     return json.dumps({**body, "error": {**body["error"], **_clean(sent, error)}}, ensure_ascii=False).encode()
 
 
-def is_answer(content: bytes) -> bool:
-    """Whether a body of status 200 is an answer.
+def is_answer(data: dict[str, Any]) -> bool:
+    """Whether the body of a response of status 200 is an answer.
 
     Some upstreams report errors with status 200, as a field or in a choice; a proxy in front of one may send a page.
     """
-    data = _parse(content)
-    parts = [data.get(name) for name in _ANSWERS] if isinstance(data, dict) and not holds_error(data) else []
-    return any(isinstance(part, list) for part in parts)
+    return not holds_error(data) and any(isinstance(data.get(name), list) for name in _ANSWERS)
 
 
-def clean_failure(protocol: Protocol, sent: Any, content: bytes) -> tuple[int, bytes]:
-    """The status and clean body for a body of status 200 that is no answer."""
+def clean_failure(protocol: Protocol, sent: Any, status: int, content: bytes) -> tuple[int, bytes]:
+    """The status and clean body for a body that is no answer."""
+    if status >= 400:
+        return status, clean_body(protocol, sent, status, content)
     data = _parse(content)
     if isinstance(data, dict) and data.get("status") == "failed":  # a response's own form, which clients expect
-        return 200, json.dumps(_failed_response(data, _clean(sent, _error_of(data) or {}))).encode()
+        return status, json.dumps(_failed_response(data, _clean(sent, _error_of(data) or {}))).encode()
     return BAD_GATEWAY, clean_body(protocol, sent, BAD_GATEWAY, content)
 
 
