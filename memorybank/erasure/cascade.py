@@ -32,7 +32,7 @@ from memorybank.models import (
     SearchDocument,
 )
 from memorybank.models.chat import sequences_by_chat
-from memorybank.reading.digest_lines import words_of
+from memorybank.reading.digest_lines import has_words_of
 from memorybank.safety.redaction import Masker
 
 #: Facts deleted in one query, because databases limit the number of query parameters.
@@ -290,8 +290,6 @@ def mark_digests_stale(leaf: Entry) -> None:
 
 def _is_line_supported(line: Fact) -> bool:
     """Whether the cited facts all remain and contain every word of the line (unless a person edited it)."""
-    remaining = line.sources.all()
-    if len(remaining) < len(line.source_links.all()):
+    if len(line.sources.all()) < len(line.source_links.all()):
         return False
-    known = {word for fact in remaining for word in words_of(fact)}
-    return bool(line.edited_by) or known.issuperset(terms(line.text))
+    return bool(line.edited_by) or has_words_of(line, line.text)
