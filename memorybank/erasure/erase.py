@@ -43,6 +43,7 @@ from memorybank.models import (
     MaskedValue,
     Output,
 )
+from memorybank.models.privacy import Subject
 from memorybank.safety.redaction import Masker
 
 #: Values searched for in one query.
@@ -139,6 +140,7 @@ class _ErasurePlan:
         row, counts = Bank.objects.select_for_update().get(pk=bank.pk), Counter[str]()
         scope = resolve_scope(row, self.kind, self.target)
         until = max(now, scope.newest_turn() or now)  # a caller's clock may be ahead
+        tombstones = [] if dry_run else scope.tombstones()
         chats = _erase(row, scope, self.words, counts, now)
         _forget_masked_values(row, self.masked_values, counts)
         if scope.kind == ErasureKind.EVERYTHING:
@@ -147,7 +149,10 @@ class _ErasurePlan:
                     table.rows(row).delete()
         row.refresh_from_db()
         _count_rebuilds(row, counts)
-        return _receipt(row, scope, counts, actor=actor, now=now, until=until, dry_run=dry_run), chats
+        receipt = _receipt(
+            row, scope, counts, tombstones=tombstones, actor=actor, now=now, until=until, dry_run=dry_run
+        )
+        return receipt, chats
 
 
 # --- deleting -------------------------------------------------------------------------------------------
@@ -237,6 +242,7 @@ def _receipt(
     scope: ErasureScope,
     counts: Counter[str],
     *,
+    tombstones: Collection[Subject],
     actor: str,
     now: datetime,
     until: datetime,
@@ -251,7 +257,7 @@ def _receipt(
         # Tombstones that block re-import; the receipt above has the counts.
         Erasure.objects.bulk_create(
             Erasure(kind=ErasureKind.OUTPUT, subject=Erasure.digest(bank, turn), counts={}, **common)
-            for turn in scope.further_subjects
+            for turn in tombstones
         )
         hooks.notify(bank.pk, Change.ERASED, [row.pk])
         log(bank, actor, Event.Action.ERASE, now, receipt=row.pk, kind=scope.kind, epoch=bank.epoch, **nonzero)

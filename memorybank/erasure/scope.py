@@ -22,18 +22,27 @@ Target = str | int | Collection[int]
 class ErasureScope:
     """The turns to erase: whole outputs, and halves of outputs whose other half somebody else wrote.
 
-    ``subject`` names the target in the receipt. ``further_subjects`` name more turns that must not be imported again.
+    ``subject`` names the target in the receipt.
     """
 
     kind: ErasureKind
     subject: Subject
     outputs: QuerySet[Output]
     halves: list[Output] = field(default_factory=list)
-    further_subjects: list[Subject] = field(default_factory=list)
 
     def outputs_by_chat(self) -> dict[int, dict[int, int]]:
         """The ids and sequences of all outputs, by chat."""
         return sequences_by_chat([*self.outputs.only("chat", "sequence"), *self.halves])
+
+    def tombstones(self) -> list[Subject]:
+        """The turns, beside the subject, that must not be imported again. Read before they are deleted.
+
+        Of a chat, a person or everything, those that their callers gave an id: by it they are refused, even if they are
+        sent with a later time.
+        """
+        turns = self.outputs.select_related("chat").only("key", "chat__key").order_by("pk")
+        named = turns if self.kind in (ErasureKind.OUTPUT, ErasureKind.LINE) else turns.exclude(key="")
+        return [subject for turn in named if (subject := subject_of(turn)) != self.subject]
 
     def newest_turn(self) -> datetime | None:
         """When the newest of the turns was said; None if there is none."""
@@ -82,15 +91,14 @@ def resolve_scope(bank: Bank, kind: ErasureKind, target: Target) -> ErasureScope
     """The turns that a target names. Raises :class:`InvalidInput` if there is no such target."""
     outputs = Output.objects.filter(chat__bank=bank)
     if kind == ErasureKind.EVERYTHING:
-        return ErasureScope(kind, (kind,), outputs, further_subjects=_subjects_by_id(outputs))
+        return ErasureScope(kind, (kind,), outputs)
     if kind == ErasureKind.AUTHOR:
         return _of_author(outputs, str(target))
     if kind == ErasureKind.CHAT:
         chat = bank.chats.filter(key=target).first()
         if chat is None:
             raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(target)[:200]})
-        turns = outputs.filter(chat=chat)
-        return ErasureScope(kind, (kind, chat.key), turns, further_subjects=_subjects_by_id(turns))
+        return ErasureScope(kind, (kind, chat.key), outputs.filter(chat=chat))
     if kind == ErasureKind.OUTPUT:
         return _of_turns(outputs, [target] if isinstance(target, str | int) else sorted(target))
     assert not isinstance(target, str | int)
@@ -104,8 +112,7 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
     for number in numbers or [0]:
         if number not in subjects:
             raise InvalidInput(_("output: there is none with the id %(number)s.") % {"number": public_id(int(number))})
-    first, *further = (subjects[pk] for pk in sorted(subjects))
-    return ErasureScope(ErasureKind.OUTPUT, first, turns, further_subjects=further)
+    return ErasureScope(ErasureKind.OUTPUT, subjects[min(subjects)], turns)
 
 
 def with_versions(outputs: OutputQuerySet, turns: OutputQuerySet) -> OutputQuerySet:
@@ -123,23 +130,14 @@ def subject_of(output: Output) -> Subject:
     return (ErasureKind.OUTPUT, output.chat.key, output.key or f"#{output.pk}")
 
 
-def _subjects_by_id(turns: OutputQuerySet) -> list[Subject]:
-    """The turns that their callers gave an id: by it they are refused, even if they are sent with a later time."""
-    ids = turns.exclude(key="").order_by("pk").values_list("chat__key", "key")
-    return [(ErasureKind.OUTPUT, chat, key) for chat, key in ids]
-
-
 def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureScope:
     """All turns that these facts rest on; lines of digests rest on turns through the leaf facts that they cite."""
     leaf_facts = facts.union(FactSource.objects.filter(fact__in=facts).values_list("source_id", flat=True))
     cited = FactOutput.objects.filter(fact__in=leaf_facts, fact__bank=bank)
     turns = with_versions(outputs, outputs.filter(pk__in=cited.values("output")))
-    subjects = [subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")]
-    if not subjects:
+    if not turns.exists():
         raise InvalidInput(_("line: there is none that rests on a turn."))
-    return ErasureScope(
-        ErasureKind.LINE, (ErasureKind.LINE, *map(str, sorted(facts))), turns, further_subjects=subjects
-    )
+    return ErasureScope(ErasureKind.LINE, (ErasureKind.LINE, *map(str, sorted(facts))), turns)
 
 
 def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
@@ -149,8 +147,7 @@ def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
         raise InvalidInput(_("author: no messages by “%(name)s”.") % {"name": author[:200]})
     halves = [turn for turn in turns.exclude(said_by="", answered_by="") if _keep_other_half(turn, author)]
     whole = turns.exclude(pk__in=[turn.pk for turn in halves])
-    subject = (ErasureKind.AUTHOR, author)
-    return ErasureScope(ErasureKind.AUTHOR, subject, whole, halves, further_subjects=_subjects_by_id(whole))
+    return ErasureScope(ErasureKind.AUTHOR, (ErasureKind.AUTHOR, author), whole, halves)
 
 
 def _keep_other_half(output: Output, author: str) -> bool:
