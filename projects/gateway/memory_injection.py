@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from memorybank import services
@@ -104,9 +103,7 @@ def warm_up() -> None:
 
 def _with_memory(turn: GatewayTurn, protocol: Protocol, body: dict[str, Any]) -> MemoryInjection:
     bank, question = turn.bank, turn.request.question
-    location = locate_turn(
-        bank, turn.sender, turn.request, partial(people.readable_chats, turn.key, turn.sender.person)
-    )
+    location = locate_turn(bank, turn.sender, turn.request, turn.readable_chats)
     if is_beside_chat(bank, turn.request, location):
         return without_memory(turn, body, SkipReason.ASIDE)
     turn, asker = replace(turn, location=location), people.enter_as_named(turn.key, turn.sender.person)

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -58,9 +57,7 @@ def record_question(turn: GatewayTurn, *, may_exist: bool = False) -> RecordedQu
     bank = turn.bank
     with transaction.atomic(savepoint=False):  # if it fails, so does its whole piece of the spool
         services.lock_bank(bank)
-        location = locate_turn(
-            bank, turn.sender, turn.request, partial(people.readable_chats, turn.key, turn.sender.person)
-        )
+        location = locate_turn(bank, turn.sender, turn.request, turn.readable_chats)
         if may_exist and (known := _recorded(turn, location)):
             return known
         if is_beside_chat(bank, turn.request, location):

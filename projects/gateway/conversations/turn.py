@@ -1,5 +1,6 @@
 """A turn of a chat as the gateway has it: who asks what, where in which chat, and the memory that was added."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import uuid4
@@ -7,6 +8,7 @@ from uuid import uuid4
 from memorybank import services
 from memorybank.services import Bank, PromptMemory
 from projects.models import APIKey
+from projects.tenancy import people
 
 from ..messages import ParsedRequest
 from ..request_identity import Sender
@@ -43,6 +45,10 @@ class GatewayTurn:
     def bank(self) -> Bank:
         """The bank of its key's project."""
         return self.key.project.bank
+
+    def readable_chats(self, chats: Collection[int]) -> Collection[int]:
+        """The ids among these chats that whoever sends the turn may read."""
+        return people.readable_chats(self.key, self.sender.person, chats)
 
     @property
     def other_text(self) -> str:
