@@ -97,6 +97,7 @@ from memorybank.reading.recall.visibility import VisibleSentence
 from memorybank.reading.rendering import Block, render
 from memorybank.reading.turn_filter import TurnFilter, days_between
 from memorybank.safety.quoting import as_shown
+from memorybank.safety.via import VIA
 from memorybank.services.audit import (
     ERASING_ACTIONS,
     audit_logs,

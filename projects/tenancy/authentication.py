@@ -16,7 +16,7 @@ from projects.models import APIKey, Scope
 
 from .rate_limit import shares
 
-MAX_AUTHOR_CHARACTERS, VIA = 200, ", via "
+MAX_AUTHOR_CHARACTERS = 200
 
 
 class Refused(Exception):
@@ -106,7 +106,7 @@ def author_of(key: APIKey, names: Collection[str]) -> dict[str, str]:
         shown = (*addresses, user.get_full_name(), *(address.partition("@")[0] for address in addresses))
         taken |= {_comparable(name) for name in shown}
     taken.discard("")
-    ours = f"{VIA}{key.name}"
+    ours = f"{services.VIA}{key.name}"
     room = MAX_AUTHOR_CHARACTERS - len(ours)
     return {name: f"{name[:room]}{ours}" if _comparable(name) in taken else name for name in names}
 
