@@ -9,7 +9,7 @@ class MemoryBankError(Exception):
 
 
 class InvalidInput(MemoryBankError, ValueError):
-    """The caller's data is wrong; the message names the field and the limit."""
+    """The caller's data is wrong; the message names the field and the limit, and repeats nothing that was sent."""
 
 
 class DisclosureRequired(InvalidInput):

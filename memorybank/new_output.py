@@ -73,7 +73,7 @@ class NewOutput:
         self._require_bounded()
         if self.status not in STATUSES:
             known = ", ".join(STATUSES)
-            raise InvalidInput(f"status: “{self.status[:40]}” is not one of {known}.")
+            raise InvalidInput(f"status: must be one of {known}.")
         self._require_time(now)
 
     def _require_keys(self) -> None:
@@ -103,9 +103,9 @@ class NewOutput:
         if timezone.is_naive(self.created_at):
             raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
         if self.created_at.year < 1970:  # no chat is older, and dates near year 1 overflow
-            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is before 1970.")
+            raise InvalidInput("created_at: is before 1970.")
         if self.created_at > now + MAX_CLOCK_SKEW:
-            raise InvalidInput(f"created_at: {self.created_at.isoformat()} is in the future.")
+            raise InvalidInput("created_at: is in the future.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class AttemptResult:
     def require_valid(self) -> None:
         """Raise :class:`InvalidInput` if the status is unknown or pending."""
         if self.status not in STATUSES or self.status == Output.Status.PENDING:
-            raise InvalidInput(f"status: “{self.status[:40]}” does not complete an output.")
+            raise InvalidInput("status: does not complete an output.")
 
 
 def require_metadata(metadata: object) -> None:
@@ -148,7 +148,7 @@ def as_json(messages: Sequence[Any]) -> str:
     try:
         return json.dumps(list(messages), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"messages: cannot be stored as JSON: {error}.") from error
+        raise InvalidInput("messages: cannot be stored as JSON.") from error
 
 
 def storable(text: str) -> str:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from memorybank.exceptions import InvalidInput
 from memorybank.language.terms import FUNCTION_WORDS, words
-from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output, public_id
+from memorybank.models import Bank, Chat, Erasure, FactOutput, FactSource, Output
 from memorybank.models.chat import OutputQuerySet, sequences_by_chat
 from memorybank.models.privacy import Subject
 
@@ -97,7 +97,7 @@ def resolve_scope(bank: Bank, kind: ErasureKind, target: Target) -> ErasureScope
     if kind == ErasureKind.CHAT:
         chat = bank.chats.filter(key=target).first()
         if chat is None:
-            raise InvalidInput(_("chat: there is none with the key “%(key)s”.") % {"key": str(target)[:200]})
+            raise InvalidInput(_("chat: there is none with this key."))
         return ErasureScope(kind, (kind, chat.key), outputs.filter(chat=chat))
     if kind == ErasureKind.OUTPUT:
         return _of_turns(outputs, [target] if isinstance(target, str | int) else sorted(target))
@@ -111,7 +111,7 @@ def _of_turns(outputs: OutputQuerySet, numbers: Sequence[str | int]) -> ErasureS
     subjects = {output.pk: subject_of(output) for output in turns.select_related("chat").only("key", "chat__key")}
     for number in numbers or [0]:
         if number not in subjects:
-            raise InvalidInput(_("output: there is none with the id %(number)s.") % {"number": public_id(int(number))})
+            raise InvalidInput(_("output: there is none with this id."))
     return ErasureScope(ErasureKind.OUTPUT, subjects[min(subjects)], turns)
 
 
@@ -144,7 +144,7 @@ def _of_author(outputs: OutputQuerySet, author: str) -> ErasureScope:
     """All turns that an author wrote, said or answered; of turns shared with somebody else, only the author's half."""
     turns = outputs.of_person(author)
     if not author or not turns.exists():
-        raise InvalidInput(_("author: no messages by “%(name)s”.") % {"name": author[:200]})
+        raise InvalidInput(_("author: no messages by this name."))
     halves = [turn for turn in turns.exclude(said_by="", answered_by="") if _keep_other_half(turn, author)]
     whole = turns.exclude(pk__in=[turn.pk for turn in halves])
     return ErasureScope(ErasureKind.AUTHOR, (ErasureKind.AUTHOR, author), whole, halves)

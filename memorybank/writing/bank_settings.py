@@ -90,9 +90,8 @@ def disable(bank: Bank, *, actor: str, now: datetime = PRESENT) -> None:
 @at_present
 def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any) -> None:
     """Change settings. Raises :class:`InvalidInput`, which names field and limit, and then changes nothing."""
-    unknown = set(changes) - set(CONFIGURABLE_FIELDS)
-    if unknown:
-        raise InvalidInput(f"{', '.join(sorted(unknown))}: no such setting.")
+    if set(changes) - set(CONFIGURABLE_FIELDS):
+        raise InvalidInput(f"An unknown setting; known are {', '.join(CONFIGURABLE_FIELDS)}.")
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         before = {name: getattr(row, name) for name in changes}
@@ -210,7 +209,7 @@ def _require_valid(bank: Bank) -> None:
         if not isinstance(getattr(bank, name), str) or storable(getattr(bank, name)) != getattr(bank, name):
             raise InvalidInput(f"{name}: must be text, without a NUL character or half a surrogate pair.")
     if bank.timezone not in available_timezones():
-        raise InvalidInput(f"timezone: “{bank.timezone[:64]}” is not a known time zone, such as Europe/Berlin.")
+        raise InvalidInput("timezone: this is not a known time zone, such as Europe/Berlin.")
     if len(bank.focus) > MAX_FOCUS_CHARACTERS:  # Django checks a text field's length in forms only
         raise InvalidInput(f"focus: {len(bank.focus):,} characters, at most {MAX_FOCUS_CHARACTERS:,} are allowed.")
     try:

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 
 from memorybank.services import Asker, Bank
 from projects.tenancy import authentication, people, permissions
+from projects.web.refusal_texts import unknown_names
 
 from ..models import APIKey
 from .problems import Problem
@@ -26,10 +27,9 @@ def refuse_unknown_parameters(request: HttpRequest, parameters: ParametersByOper
     """Raise :class:`Problem` (422) for an unknown query parameter: ignoring it would widen a filter."""
     match = request.resolver_match
     assert match is not None and match.url_name is not None and request.method is not None
-    unknown = sorted(request.GET.keys() - parameters().get((match.url_name, request.method), frozenset()))
-    if unknown:
-        name = unknown[0][:100]
-        raise Problem(422, f"{name}: there is no such parameter.", name)
+    known = parameters().get((match.url_name, request.method), frozenset())
+    if unknown := len(request.GET.keys() - known):
+        raise Problem(422, unknown_names("parameter", unknown, sorted(known)))
 
 
 def key_of(request: HttpRequest) -> APIKey:

@@ -8,6 +8,8 @@ from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest
 from ninja.parser import Parser
 
+from projects.web.refusal_texts import not_json
+
 from .problems import Problem
 
 
@@ -22,12 +24,8 @@ class JSONParser(Parser):
             raise RequestDataTooBig
         try:
             return json.loads(request.body, parse_constant=_refuse_constant)
-        except RecursionError:
-            raise Problem(400, "The body is not JSON: it is nested too deeply.") from None
-        except UnicodeDecodeError:
-            raise Problem(400, "The body is not JSON: it is not UTF-8.") from None
-        except ValueError as error:  # the message names positions, never content
-            raise Problem(400, f"The body is not JSON: {error}."[:200]) from None
+        except (ValueError, RecursionError) as error:
+            raise Problem(400, not_json(error)) from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

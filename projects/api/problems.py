@@ -15,6 +15,7 @@ from ninja.errors import HttpError, ValidationError
 from memorybank.exceptions import InvalidInput, NotCompacted, log_message
 from memorybank.services import Fact
 from projects.tenancy.authentication import Refused
+from projects.web.refusal_texts import field_errors
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class Problem(Exception):
 
 
 def problem_response(status: int, detail: str, errors: Iterable[dict[str, str]] = ()) -> JsonResponse:
-    """Build a problem document with at most ``MAX_ERRORS`` errors. It must not repeat values of the request."""
+    """Build a problem document with at most ``MAX_ERRORS`` errors. It must not repeat anything of the request."""
     body: dict[str, Any] = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
     body |= {"detail": detail} | ({"errors": listed} if (listed := list(errors)[:MAX_ERRORS]) else {})
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
@@ -73,22 +74,15 @@ def _refused(request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _validation_failed(request: HttpRequest, error: Any) -> HttpResponse:
-    errors = [_error_location(item["loc"]) | {"detail": str(item["msg"])} for item in error.errors]
+    """Name what is wrong by its JSON pointer or as a parameter; ninja's locations are "body", argument, field …"""
+    in_body = [{**item, "loc": item["loc"][2:]} for item in error.errors if item["loc"][0] == "body"]
+    pointers = {"".join(f"/{part}" for part in path): why for path, why in field_errors(in_body).items()}
+    errors = [{"pointer": pointer, "detail": why} for pointer, why in pointers.items()]
+    others = [item for item in error.errors if item["loc"][0] != "body"]  # whose names are known, see _admit
+    errors += [{"parameter": str(item["loc"][-1]), "detail": f"{item['msg']}."} for item in others]
     first = errors[0]
     where = first.get("pointer") or first.get("parameter") or "body"
     return problem_response(422, f"{where}: {first['detail']}", errors)
-
-
-def _error_location(loc: tuple[Any, ...]) -> dict[str, str]:
-    """The JSON pointer or the parameter's name from ninja's location ("body", argument, field …)."""
-    source, *path = loc
-    if source == "body":
-        return {"pointer": "".join(f"/{_escaped(str(part))}" for part in path[1:])}
-    return {"parameter": str(path[-1])}
-
-
-def _escaped(part: str) -> str:
-    return part[:100].replace("~", "~0").replace("/", "~1")
 
 
 def _unwrap(request: HttpRequest, error: Any) -> HttpResponse:

@@ -11,7 +11,6 @@ from ninja import Query
 from pydantic import (
     AfterValidator,
     BaseModel,
-    ConfigDict,
     Field,
     StrictBool,
     StrictFloat,
@@ -24,6 +23,7 @@ from memorybank import services
 from memorybank.services import PublicId
 from projects.web.converters import ChatKey
 from projects.web.pagination import page_after
+from projects.web.refusal_texts import StrictFields
 
 from .problems import Problem
 
@@ -45,10 +45,8 @@ def _storable(text: str) -> str:
     return text
 
 
-class Body(BaseModel):
-    """A request body. Unknown fields are refused, so that a misspelt field is not silently ignored."""
-
-    model_config = ConfigDict(extra="forbid")
+class Body(StrictFields):
+    """A request body."""
 
 
 StorableText = Annotated[str, AfterValidator(_storable)]

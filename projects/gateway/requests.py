@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from memorybank.exceptions import log_message
 from projects.tenancy import authentication, permissions
+from projects.web.refusal_texts import not_json
 
 from ..models import APIKey
 from . import memory_injection
@@ -185,7 +186,7 @@ def _parse_body(raw: bytes) -> dict[str, Any]:
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"The body is not valid JSON: {error}."[:300]) from None
+        raise Refusal(400, not_json(error)) from None
     if not isinstance(body, dict):
         raise Refusal(400, "The body must be a JSON object.")
     return body

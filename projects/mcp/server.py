@@ -6,6 +6,7 @@ API key, which alone determines the project.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
+    PARSE_ERROR,
     CallToolRequestParams,
     CallToolResult,
     ListResourcesResult,
@@ -36,10 +38,13 @@ from pydantic import ValidationError
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Asker, prompt_text
 from projects.models import APIKey
+from projects.web.refusal_texts import field_errors
 
 from .tools import TOOLS, Arguments, Caller, Tool, project_memory
 
 BLOCK_URI = "memorybank://block"
+#: Errors of a body that is no message: the SDK's texts quote it.
+UNREADABLE_MESSAGES = {PARSE_ERROR: "The body is not JSON.", INVALID_PARAMS: "The body is not a JSON-RPC message."}
 
 Context = ServerRequestContext[Any, Any]
 
@@ -75,7 +80,21 @@ async def handle_post(
         await manager.handle_request(scope, receive, send)
     start, *rest = sent
     response_headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in start["headers"]}
-    return start["status"], response_headers, b"".join(part.get("body", b"") for part in rest)
+    response_headers.pop("content-length", None)  # Django counts the final content
+    content = b"".join(part.get("body", b"") for part in rest)
+    return start["status"], response_headers, _own_error(content) if b'"error":' in content else content
+
+
+def _own_error(content: bytes) -> bytes:
+    """The answer, without the parts of an error of the SDK that repeat the request."""
+    answer = json.loads(content)
+    if error := answer.get("error"):
+        data = error.pop("data", None)
+        if isinstance(data, dict) and "supported" in data:  # protocol versions, from which a client chooses
+            error["data"] = {"supported": data["supported"]}
+        if answer.get("id") is None:
+            error["message"] = UNREADABLE_MESSAGES.get(error["code"], error["message"])
+    return json.dumps(answer).encode()
 
 
 @cache
@@ -114,7 +133,7 @@ async def _call_tool(context: Context, call: CallToolRequestParams) -> CallToolR
     """Call a tool. A missing scope or invalid arguments become an error result with one line for the model."""
     caller, tool = _caller(context), TOOLS.get(call.name)
     if tool is None:
-        why = prompt_text("mcp.unknown_tool").format(tool=call.name[:40], tools=", ".join(TOOLS))
+        why = prompt_text("mcp.unknown_tool").format(tools=", ".join(TOOLS))
         raise MCPError(INVALID_PARAMS, why)
     if not caller.key.opens(tool.scope):
         return _error_result(prompt_text("mcp.scope").format(tool=tool.name, scope=tool.scope.value))
@@ -141,7 +160,7 @@ async def _list_resources(_: Context, __: PaginatedRequestParams | None) -> List
 
 async def _read_resource(context: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
     if str(params.uri) != BLOCK_URI:
-        why = prompt_text("mcp.unknown_resource").format(resource=str(params.uri)[:80], known=BLOCK_URI)
+        why = prompt_text("mcp.unknown_resource").format(known=BLOCK_URI)
         raise MCPError(INVALID_PARAMS, why)
     memory = await sync_to_async(project_memory)(_caller(context), Arguments())
     return ReadResourceResult(contents=[TextResourceContents(uri=BLOCK_URI, mime_type="text/plain", text=str(memory))])
@@ -158,6 +177,6 @@ def _error_result(why: str) -> CallToolResult:
 
 
 def _first_error(error: ValidationError) -> str:
-    """The first invalid argument: its name and the limit, never the value."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'arguments'}: {first['msg']}."
+    """The first invalid argument: its name and the limit."""
+    path, why = next(iter(field_errors(error.errors(include_input=False, include_url=False)).items()))
+    return f"{'.'.join(map(str, path)) or 'arguments'}: {why}"

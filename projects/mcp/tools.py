@@ -15,6 +15,7 @@ from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import ANYBODY, Asker, Hit, Job, PublicId, prompt_text
 from projects.models import APIKey, Scope
+from projects.web.refusal_texts import StrictFields
 
 MAX_TOOL_HITS = 50
 MAX_QUESTION_CHARACTERS, MAX_REMEMBERED_CHARACTERS = 2_000, 8_000
@@ -29,10 +30,10 @@ def _described(name: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"description": prompt_text(f"mcp.{name}")})
 
 
-class Arguments(BaseModel):
+class Arguments(StrictFields):
     """Base class of tool arguments."""
 
-    model_config = ConfigDict(extra="forbid", **_described("no_arguments"))
+    model_config = _described("no_arguments")
 
 
 class Question(Arguments):

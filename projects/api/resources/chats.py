@@ -204,8 +204,9 @@ def readers_named(key: APIKey, names: Collection[str]) -> list[str]:
     if names and not key.opens(Scope.PEOPLE):
         raise Problem(403, f"readers: the key lacks the required scope “{Scope.PEOPLE.value}”.", "/readers")
     persons = people.persons_named(key.project, names)
-    if unknown := sorted(set(names) - persons.keys()):
-        raise Problem(422, f"readers: “{unknown[0]}” is no member of the project.", "/readers")
+    if unknown := len(set(names) - persons.keys()):
+        who = f"{unknown} of these are" if unknown > 1 else "one of these is"
+        raise Problem(422, f"readers: {who} no member of the project.", "/readers")
     return list(persons.values())
 
 

@@ -40,7 +40,7 @@ class UpstreamTarget:
     def require_passed(self, path: str) -> None:
         """Raise :class:`Refusal` for an optional path that is not in ``passed_paths``."""
         if path not in self.passed_paths:
-            raise Refusal(404, f"This gateway does not pass on {path}. Its operator can switch that on.")
+            raise Refusal(404, "This gateway does not pass on this path. Its operator can switch that on.")
 
     def require_model(self, model: object) -> None:
         """Raise :class:`Refusal` if ``allowed`` is not empty and the model is missing or not in it."""
@@ -49,7 +49,7 @@ class UpstreamTarget:
         if not isinstance(model, str) or not model:
             raise Refusal(400, "model: name the model. This project may use some models only.")
         if model not in self.allowed:
-            raise Refusal(404, f"model: this project may not use “{model[:100]}”.")
+            raise Refusal(404, "model: this project may not use it. GET /v1/models lists those that it may use.")
 
 
 def target_of(project: Project, protocol: str) -> UpstreamTarget:

@@ -96,7 +96,7 @@ def test_a_bank_that_is_off_records_and_waits_and_makes_nothing_of_it(model: Scr
         ("author", None, "author: must be text, not NoneType"),
         ("question", 7, "question: must be text, not int"),
         ("answer", "x" * 1_000_001, "answer: 1,000,001 characters, at most 1,000,000"),
-        ("status", "maybe", "“maybe” is not one of ok, error"),
+        ("status", "maybe", "status: must be one of ok, error"),
         ("messages", {"role": "user"}, "messages: must be a list"),
         ("messages", ["x" * 1_000_001], "messages: 1,000,0"),
         ("messages", [float("nan")], "messages: cannot be stored as JSON"),

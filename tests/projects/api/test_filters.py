@@ -69,7 +69,7 @@ class ListTest(FilterCase):
         for path in ("facts?kinds=decision", "chats?autor=ann", "outputs?user_id=ann", "usage?x=1", "block?question=x"):
             with self.subTest(path=path):
                 refused = self.ask("GET", path, status=422)
-                self.assertEqual(refused["errors"][0]["parameter"], path.partition("?")[2].partition("=")[0])
+                self.assertIn("1 unknown parameter; ", refused["detail"])
         self.assertEqual(self.call("GET", "facts?kinds=x", key="mb_wrong").status_code, 401)
 
     def test_one_output_is_read_by_its_number(self) -> None:

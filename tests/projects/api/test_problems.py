@@ -37,7 +37,6 @@ class ProblemTest(ProgramCase):
             "/messages/0/content": {"messages": [{"role": "user", "content": 1}]},
             "/id": {"id": "\x00"},
             "/answer": {"answer": "a" * 1_000_001},
-            f"/{'x' * 9}": {"x" * 9: SECRET},
         }.items():
             with self.subTest(field=field):
                 self.assert_problem(self.call("POST", "outputs", {**self.output(SECRET), **change}), 422, field)

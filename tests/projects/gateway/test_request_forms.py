@@ -13,7 +13,7 @@ from tests.support.gateway_site import Gateway, gateway
 from tests.support.upstream import ModelAnswer
 
 pytestmark = [pytest.mark.own_servers]
-CHAT, SITE = "/v1/chat/completions", "https://app.example.com"
+CHAT, SITE, SENT = "/v1/chat/completions", "https://app.example.com", "grimsvale-4711"
 
 
 def body(question: str, **more: Any) -> dict[str, Any]:
@@ -46,6 +46,30 @@ def test_what_is_not_a_bounded_gzip_is_refused_in_the_protocol(
     assert (answer[0], json.loads(answer[2])["type"], len(served.upstream.seen)) == (status, "error", asked)
     stranger = served.post(CHAT, raw, **{"Content-Encoding": encoding, "Authorization": "Bearer mb_none"})
     assert stranger[0] == 401, "nothing is unpacked for nobody"
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses", "/v1/embeddings", f"/v1/{SENT}"])
+def test_a_refusal_repeats_nothing_that_was_sent(served: Gateway, path: str) -> None:
+    asked = len(served.upstream.seen)
+    for raw in (
+        SENT,
+        f'"{SENT}',
+        f'"{SENT}"',
+        f'["{SENT}"]',
+        f'{{"{SENT}": {SENT}',
+        f'"{SENT}\udcff"',
+    ):
+        status, _, page = served.post(path, raw.encode("utf-8", "surrogateescape"))
+        assert (status >= 400, SENT.encode() in page, b"xff" in page) == (True, False, False)
+    for headers in ({"Content-Encoding": SENT}, {"Authorization": f"Bearer {SENT}"}, {"Host": f"{SENT}.example"}):
+        status, _, page = served.post(path, body(SENT), **headers)
+        assert (status >= 400, SENT.encode() in page) == (True, False)
+    stored = {"input": "x", "previous_response_id": SENT, "model": "small"}
+    assert SENT.encode() not in served.post("/v1/responses", stored)[2]
+    for at, method in ((f"/v1/models/{SENT}/..", "GET"), (f"/v1/responses/{SENT}", "DELETE"), (path, SENT.upper())):
+        status, _, page = served.post(at, None, method=method)
+        assert (status >= 400, SENT.lower() in page.decode().lower()) == (True, False)
+    assert len(served.upstream.seen) == asked
 
 
 @pytest.mark.parametrize("path", [CHAT, "/v1/messages", "/v1/responses"])

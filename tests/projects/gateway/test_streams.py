@@ -106,6 +106,7 @@ def test_an_upstream_that_is_not_there_is_a_bad_gateway(served: Gateway) -> None
     assert (status, json.loads(raw)["error"]["message"]) == (502, "The upstream is unreachable.")
     status, _, raw = served.post("/v1/chat/completions", {**BODY, "model": "large"}, Authorization=key)
     assert (status, "may not use" in json.loads(raw)["error"]["message"]) == (404, True)
+    assert b"large" not in raw
 
 
 def test_a_server_that_is_asked_to_stop_lets_streams_end(tmp_path: Path) -> None:

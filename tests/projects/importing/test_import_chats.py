@@ -215,7 +215,7 @@ class TestBadLines(ImportCase):
         self.assert_bad({**GOOD, "chat": " "}, "chat: must not be empty.")
         self.assert_bad(
             {**GOOD, "status": "weird"},
-            "status: “weird” is not one of ok, error, blocked, cancelled, stopped, pending.",
+            "status: must be one of ok, error, blocked, cancelled, stopped, pending.",
         )
 
     def test_it_refuses_what_is_too_long_and_says_how_long_it_may_be(self) -> None:

@@ -316,9 +316,9 @@ class TestForgetMemory(CommandCase):
         self.assertFalse(Chat.objects.exists() or Entry.objects.exists())
 
     def test_it_says_what_is_not_there_and_asks_for_one_thing(self) -> None:
-        self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "no"), "none with the key “no”")
-        self.assert_refused(run("forget_memory", "acme/apollo", "--author", "eve"), "no messages by “eve”")
-        self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with the id")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "no"), "none with this key")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--author", "eve"), "no messages by this name")
+        self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with this id")
         self.assert_refused(run("forget_memory", "acme/apollo"), "is required")
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "a", "--author", "b"), "not allowed with")
 
@@ -390,7 +390,7 @@ class TestConfigureMemory(CommandCase):
             (["--budget", "199"], "argument --budget: “199” is not a number of tokens from 200 to 32,000"),
             (["--budget", "32001"], "argument --budget: “32001”"),
             (["--idle-minutes", "0"], "argument --idle-minutes: “0” is not a number of minutes from 1 to 10,080"),
-            (["--timezone", "Mars/Olympus"], "timezone: “Mars/Olympus” is not a known time zone"),
+            (["--timezone", "Mars/Olympus"], "timezone: this is not a known time zone"),
             (["--timezone", "../../etc/passwd"], "is not a known time zone"),
             (["--focus", "x" * 1001], "focus: 1,001 characters, at most 1,000 are allowed"),
             (["--enable", "--disable"], "not allowed with argument"),

@@ -164,8 +164,8 @@ class RefusalTest(MCPCase):
             ("recall", {"question": "x" * (MAX_QUESTION_CHARACTERS + 1)}, ("question", str(MAX_QUESTION_CHARACTERS))),
             ("recall", {"question": ["x"]}, ("question", "string")),
             ("recall", {"question": "x", "top": MAX_TOOL_HITS + 1}, ("top", str(MAX_TOOL_HITS))),
-            ("recall", {"question": "x", "project": "globex/zeus"}, ("project", "not permitted")),
-            ("project_memory", {"tenant": "globex"}, ("tenant", "not permitted")),
+            ("recall", {"question": "x", "project": "globex/zeus"}, ("1 unknown field", "top")),
+            ("project_memory", {"tenant": "globex"}, ("1 unknown field", "none here")),
             ("remember", {"text": "x" * (MAX_REMEMBERED_CHARACTERS + 1)}, ("text", str(MAX_REMEMBERED_CHARACTERS))),
         ):
             with self.subTest(tool=tool, words=words):
@@ -174,11 +174,11 @@ class RefusalTest(MCPCase):
                 for word in words:
                     self.assertIn(word, line)
 
-    def test_what_there_is_not_is_said_by_its_name(self) -> None:
+    def test_what_there_is_not_is_said_with_what_there_is(self) -> None:
         key = self.key()
         for method, params, word in (
-            ("tools/call", {"name": "forget"}, "forget"),
-            ("resources/read", {"uri": "file:///etc/passwd"}, "passwd"),
+            ("tools/call", {"name": "forget"}, "there are recall"),
+            ("resources/read", {"uri": "file:///etc/passwd"}, "memorybank://block"),
             ("prompts/list", {}, "Method not found"),
         ):
             self.assertIn(word, self.post(key, method, params).json()["error"]["message"])
