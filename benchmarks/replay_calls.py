@@ -30,14 +30,14 @@ def measure() -> list[Measurement]:
     """One replay and one run after it."""
     with OpenAIServer(keep=1) as server, scratch.database(LLMS=scratch.model(server.base_url)):
         report = replay(list(_lines()), step=INTERVAL, prepare=_prepare)
-        calls, least = server.calls, {rung: _entries(rung) for rung in Granularity}
+        calls, least = server.calls, {granularity: _entries(granularity) for granularity in Granularity}
         before = _blocks()
         end = START + timedelta(days=DAY_COUNT, hours=2)
         second = services.run(until_idle=True, now=end)
         same = _blocks() == before
     total = sum(least.values())
     return [
-        *(Measurement(f"{rung.label.lower()} entries", f"{count:,}") for rung, count in least.items()),
+        *(Measurement(f"{granularity.label.lower()} entries", f"{count:,}") for granularity, count in least.items()),
         Measurement("calls made (the server's count)", f"{calls:,}"),
         Measurement("calls / least possible", f"{calls / total:.3f} ×", "≤ 1.05 ×"),
         Measurement("failed", str(report.failed)),
@@ -67,8 +67,8 @@ def _lines() -> Iterator[ImportLine]:
                 yield ImportLine(number, "bench", f"project-{project}", output, sum(map(len, texts)))
 
 
-def _entries(rung: Granularity) -> int:
-    return Entry.objects.filter(granularity=rung).count()
+def _entries(granularity: Granularity) -> int:
+    return Entry.objects.filter(granularity=granularity).count()
 
 
 def _blocks() -> list[str]:

@@ -115,7 +115,7 @@ def _roll_up(to: Bank, leaves: Sequence[Entry], facts: Sequence[Fact], draw: ran
     months: dict[date, list[Entry]] = {}
     for leaf in leaves:
         if leaf.last_at < NOW - ROLLED_UP:
-            months.setdefault(Granularity.MONTH.rung.start(leaf.period_start), []).append(leaf)
+            months.setdefault(Granularity.MONTH.period.start(leaf.period_start), []).append(leaf)
     by_leaf: dict[int, list[int]] = {}
     for fact in facts:
         by_leaf.setdefault(fact.entry_id, []).append(fact.pk)

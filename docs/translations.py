@@ -102,9 +102,9 @@ def _stored() -> Iterator[CatalogueMessage]:
 
     rules = [value for name, value in vars(quarantine).items() if name.isupper()]
     reasons = {value for value in rules if isinstance(value, str) and " " in value}
-    rungs = [granularity.rung for granularity in Granularity]
-    labels = {label for rung in rungs for label in (rung.label, rung.label_in_sentence) if " " in label}
-    yield from map(CatalogueMessage, labels | {rung.plural for rung in rungs})
+    periods = [granularity.period for granularity in Granularity]
+    labels = {label for period in periods for label in (period.label, period.label_in_sentence) if " " in label}
+    yield from map(CatalogueMessage, labels | {period.plural for period in periods})
     yield from map(CatalogueMessage, {STEERS_ASSISTANT, BY_HAND, CAPPED_METHOD, CARRIED, EXTRACTIVE, *reasons})
 
 

@@ -1,4 +1,4 @@
-"""The granularities of memory: the rungs of its ladder, each with its calendar periods, limits and labels. Pure.
+"""The granularities of memory, from chats to the background: the calendar periods, limits and labels of each. Pure.
 
 Chats roll up into days, days into ISO weeks, weeks into calendar months, and months into the background, which has no
 period: it holds all that is older, by subject.
@@ -27,7 +27,7 @@ def _month_end(first: date) -> date:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rung:
+class PeriodKind:
     """The periods, limits and labels of one granularity.
 
     Labels name a period. They are translated where they are shown, with the first day of the period as ``day`` and its
@@ -62,9 +62,9 @@ class Granularity(StrEnum):
     BACKGROUND = "background"
 
     @property
-    def rung(self) -> Rung:
+    def period(self) -> PeriodKind:
         """Its periods, limits and labels."""
-        return RUNGS[self]
+        return PERIOD_KINDS[self]
 
     @classmethod
     def coarsest_first(cls) -> tuple[Self, ...]:
@@ -73,12 +73,12 @@ class Granularity(StrEnum):
 
     @classmethod
     def of_tier(cls, tier: int) -> Self:
-        """The rung that has this tier."""
+        """The granularity that has this tier."""
         return tuple(cls)[tier]
 
     @classmethod
     def digests(cls) -> tuple[Self, ...]:
-        """Every rung but that of chats, finest first."""
+        """Every granularity but that of chats, finest first."""
         return tuple(cls)[1:]
 
     @property
@@ -92,14 +92,14 @@ class Granularity(StrEnum):
         return list(Granularity).index(self)
 
     def period_above(self, finer: "Granularity", start: date) -> date:
-        """The start of this rung's period that contains most of a finer one: a week is in the month of its Thursday."""
-        return self.rung.start(start + (finer.rung.end(start) - start) // 2)
+        """The start of the period that contains most of a finer one: a week is in the month of its Thursday."""
+        return self.period.start(start + (finer.period.end(start) - start) // 2)
 
 
-RUNGS = {
-    Granularity.CONVERSATION: Rung(plural="chats"),
-    Granularity.DAY: Rung(plural="days", min_age=ONE_DAY, digest_share=1 / 12),
-    Granularity.WEEK: Rung(
+PERIOD_KINDS = {
+    Granularity.CONVERSATION: PeriodKind(plural="chats"),
+    Granularity.DAY: PeriodKind(plural="days", min_age=ONE_DAY, digest_share=1 / 12),
+    Granularity.WEEK: PeriodKind(
         plural="weeks",
         label="Week of %(day)s",
         label_in_sentence="the week of %(day)s",
@@ -109,7 +109,7 @@ RUNGS = {
         end=lambda monday: monday + ONE_WEEK,
         key=lambda monday: f"{monday:%G-W%V}",
     ),
-    Granularity.MONTH: Rung(
+    Granularity.MONTH: PeriodKind(
         plural="months",
         label="%(month)s",
         label_in_sentence="%(month)s",
@@ -119,7 +119,7 @@ RUNGS = {
         end=_month_end,
         key=lambda first: f"{first:%Y-%m}",
     ),
-    Granularity.BACKGROUND: Rung(
+    Granularity.BACKGROUND: PeriodKind(
         plural="background",
         label="Background",
         label_in_sentence="the background",
@@ -129,7 +129,7 @@ RUNGS = {
     ),
 }
 
-#: The rungs that have periods, finest first.
-CALENDAR_RUNGS = tuple(rung for rung in Granularity.digests() if rung is not Granularity.BACKGROUND)
-#: The coarsest rung with periods: months accumulate until the background absorbs them.
-COARSEST_PERIOD = CALENDAR_RUNGS[-1]
+#: The granularities that have periods, finest first.
+CALENDAR_GRANULARITIES = tuple(value for value in Granularity.digests() if value is not Granularity.BACKGROUND)
+#: The coarsest granularity with periods: months accumulate until the background absorbs them.
+COARSEST_PERIOD = CALENDAR_GRANULARITIES[-1]

@@ -73,13 +73,13 @@ class MemoryLine(NamedTuple):
 
     @property
     def granularity(self) -> Granularity:
-        """The rung of its period."""
+        """How much time its period covers."""
         return Granularity.of_tier(self.tier)
 
     @property
     def period(self) -> str:
         """The ISO name of its period."""
-        return self.granularity.rung.key(self.period_start)
+        return self.granularity.period.key(self.period_start)
 
     @property
     def is_note(self) -> bool:

@@ -1,8 +1,8 @@
 """Plan which entries roll up into which period, and how many tokens a digest may have. No database.
 
 Only closed periods roll up, each once; turns that come later are added to the digest that already covers their time.
-Without a model, the finest rung is digested first. If a model writes the digests, the coarsest is, and old months are
-merged into the background.
+Without a model, the finest granularity is digested first. If a model writes the digests, the coarsest is, and old
+months are merged into the background.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from memorybank.core.granularity import CALENDAR_RUNGS, COARSEST_PERIOD, EPOCH, ONE_WEEK, Granularity
+from memorybank.core.granularity import CALENDAR_GRANULARITIES, COARSEST_PERIOD, EPOCH, ONE_WEEK, Granularity
 
 MIN_DIGEST_TOKENS = 80
 #: The share of the budget for the lines of written memory; the rest is for labels, headings and estimation errors.
@@ -30,8 +30,8 @@ MAX_WRITTEN_AGE = ONE_WEEK
 LARGE_PERIOD_SHARE, MAX_DIGEST_SHARE = 1 / 2, 1 / 2
 
 
-#: The rung that a period of a rung, by its first day, rolls up into.
-RungAbove = Callable[[Granularity, date], Granularity]
+#: The granularity that a period of a granularity, by its first day, rolls up into.
+GranularityAbove = Callable[[Granularity, date], Granularity]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class Step:
 
 
 def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> int:
-    """The maximum tokens of a digest of this rung, for a period whose facts have ``fact_tokens``.
+    """The maximum tokens of a digest of this granularity, for a period whose facts have ``fact_tokens``.
 
     A long meeting has more facts than a short chat, but also more that need not be kept.
     """
     more = math.sqrt(max(1.0, fact_tokens / max(1.0, budget * LARGE_PERIOD_SHARE)))
-    return max(MIN_DIGEST_TOKENS, int(budget * min(granularity.rung.digest_share * more, MAX_DIGEST_SHARE)))
+    return max(MIN_DIGEST_TOKENS, int(budget * min(granularity.period.digest_share * more, MAX_DIGEST_SHARE)))
 
 
 def written_tokens(granularity: Granularity, budget: int, fact_tokens: int, all_tokens: int) -> int:
@@ -90,11 +90,11 @@ def due_at(
 ) -> datetime:
     """The time from which a period may be digested.
 
-    By then it is over, and its newest turn is as old as its rung's ``min_age``, or ``max_age`` if that is less.
+    By then it is over, and its newest turn is as old as its granularity's ``min_age``, or ``max_age`` if that is less.
     """
-    end = granularity.rung.end(start)
+    end = granularity.period.end(start)
     over = datetime(end.year, end.month, end.day, tzinfo=tz)
-    return max(over, newest + min(granularity.rung.min_age, max_age))
+    return max(over, newest + min(granularity.period.min_age, max_age))
 
 
 def over_budget(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
@@ -105,18 +105,18 @@ def over_budget(frontier: Iterable[Node], budget: int, pressure: float) -> bool:
 def due_periods(
     frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None
 ) -> list[Step]:
-    """The steps that are due at ``now``, in the order to carry them out: finest rung first, oldest first.
+    """The steps that are due at ``now``, in the order to carry them out: finest granularity first, oldest first.
 
     Plan again after each step, because it may change the others. ``waiting`` is the time of the oldest turn that is
     about to be summarised: periods that it may belong to are not digested before it.
     """
-    return _due(_steps(frontier, tz, _next_rung), now, _first_open_day(waiting, tz))
+    return _due(_steps(frontier, tz, _next_granularity), now, _first_open_day(waiting, tz))
 
 
 def due_written(
     frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, waiting: datetime | None = None, prompt_tokens: int = 0
 ) -> list[Step]:
-    """Like :func:`due_periods` if a model writes digests: coarsest rung first; finer entries are passed on unchanged.
+    """Like :func:`due_periods` if a model writes digests: the coarsest first; finer entries are passed on unchanged.
 
     So old entries become dense, new ones stay as they were noted, and each period is written once. When all months are
     written, the background absorbs those that no longer fit. Of several due months only the newest is written if the
@@ -125,10 +125,10 @@ def due_written(
     of the same notes.
     """
     still_open = _first_open_day(waiting, tz)
-    rung_above = _rungs_within_month(frontier)
-    due = _due(_steps(frontier, tz, rung_above, MAX_WRITTEN_AGE), now, still_open)
+    granularity_above = _granularities_within_month(frontier)
+    due = _due(_steps(frontier, tz, granularity_above, MAX_WRITTEN_AGE), now, still_open)
     for step in due:
-        if _coarser_is_due(step, frontier, rung_above, now, tz, still_open):
+        if _coarser_is_due(step, frontier, granularity_above, now, tz, still_open):
             return [replace(step, passes=True)]
     due.sort(key=lambda step: -step.granularity.tier)  # stable, so still oldest first
     months = [step for step in due if step.granularity is COARSEST_PERIOD and not step.digest]
@@ -147,7 +147,7 @@ def _background_tokens_read(frontier: Sequence[Node], joining: Sequence[Step]) -
 
 def _due(steps: Iterable[tuple[Step, datetime]], now: datetime, still_open: date) -> list[Step]:
     due = [step for step, when in steps if when <= now]
-    return [step for step in due if step.granularity.rung.end(step.period_start) <= still_open]
+    return [step for step in due if step.granularity.period.end(step.period_start) <= still_open]
 
 
 def _first_open_day(waiting: datetime | None, tz: ZoneInfo) -> date:
@@ -155,38 +155,43 @@ def _first_open_day(waiting: datetime | None, tz: ZoneInfo) -> date:
 
 
 def _coarser_is_due(
-    step: Step, frontier: Sequence[Node], rung_above: RungAbove, now: datetime, tz: ZoneInfo, still_open: date
+    step: Step,
+    frontier: Sequence[Node],
+    granularity_above: GranularityAbove,
+    now: datetime,
+    tz: ZoneInfo,
+    still_open: date,
 ) -> bool:
     """Whether the period that a new digest would roll up into could be digested as well."""
     if step.digest or step.granularity.tier >= COARSEST_PERIOD.tier:
         return False
-    coarser = rung_above(step.granularity, step.period_start)
+    coarser = granularity_above(step.granularity, step.period_start)
     start = coarser.period_above(step.granularity, step.period_start)
     finer = [node for node in frontier if node.granularity.tier < coarser.tier]
     within = [node for node in finer if coarser.period_above(node.granularity, node.period_start) == start]
     when = due_at(coarser, start, max(n.last_at for n in within), tz, max_age=MAX_WRITTEN_AGE)
-    return when <= now and coarser.rung.end(start) <= still_open
+    return when <= now and coarser.period.end(start) <= still_open
 
 
-def _next_rung(finer: Granularity, start: date) -> Granularity:
+def _next_granularity(finer: Granularity, start: date) -> Granularity:
     return Granularity.of_tier(finer.tier + 1)
 
 
-def _rungs_within_month(frontier: Iterable[Node]) -> RungAbove:
-    """The next rung; but the month for a day whose week is in two months, or has no other day."""
+def _granularities_within_month(frontier: Iterable[Node]) -> GranularityAbove:
+    """The next granularity; but the month for a day whose week is in two months, or has no other day."""
     days: dict[date, set[date]] = defaultdict(set)
     for node in frontier:
         if node.granularity.tier <= Granularity.WEEK.tier:
-            last = node.granularity.rung.end(node.period_start) - timedelta(days=1)
-            days[Granularity.WEEK.rung.start(node.period_start)] |= {node.period_start, last}
+            last = node.granularity.period.end(node.period_start) - timedelta(days=1)
+            days[Granularity.WEEK.period.start(node.period_start)] |= {node.period_start, last}
 
-    def rung_above(finer: Granularity, start: date) -> Granularity:
-        monday = Granularity.WEEK.rung.start(start)
+    def granularity_above(finer: Granularity, start: date) -> Granularity:
+        monday = Granularity.WEEK.period.start(start)
         shared = monday.month != (monday + timedelta(days=6)).month
         skips_week = finer is Granularity.DAY and (shared or len(days[monday]) < 2)
-        return Granularity.MONTH if skips_week else _next_rung(finer, start)
+        return Granularity.MONTH if skips_week else _next_granularity(finer, start)
 
-    return rung_above
+    return granularity_above
 
 
 def _background(frontier: Sequence[Node]) -> list[Step]:
@@ -203,25 +208,27 @@ def _background(frontier: Sequence[Node]) -> list[Step]:
 
 def next_due(frontier: Sequence[Node], now: datetime, tz: ZoneInfo, *, written: bool = False) -> datetime | None:
     """The time at which the next step becomes due; None if no step will be due without new turns."""
-    rung_above, max_age = (_rungs_within_month(frontier), MAX_WRITTEN_AGE) if written else (_next_rung, timedelta.max)
-    steps = _steps(frontier, tz, rung_above, max_age)
+    if written:
+        steps = _steps(frontier, tz, _granularities_within_month(frontier), MAX_WRITTEN_AGE)
+    else:
+        steps = _steps(frontier, tz, _next_granularity)
     return min((when for _, when in steps if when > now), default=None)
 
 
 def _steps(
     frontier: Sequence[Node],
     tz: ZoneInfo,
-    rung_above: RungAbove,
+    granularity_above: GranularityAbove,
     max_age: timedelta = timedelta.max,
 ) -> list[tuple[Step, datetime]]:
     """Every possible step to a calendar period with the moment it is due."""
     standing = {(n.granularity, n.period_start): n for n in frontier}
     steps = []
     calendar = [node for node in frontier if node.granularity.tier < COARSEST_PERIOD.tier]
-    for coarser in CALENDAR_RUNGS:
+    for coarser in CALENDAR_GRANULARITIES:
         groups: dict[tuple[Granularity, date], list[Node]] = {}
         for node in sorted(calendar, key=lambda n: (n.period_start, n.last_at, n.id)):
-            if rung_above(node.granularity, node.period_start) is coarser:
+            if granularity_above(node.granularity, node.period_start) is coarser:
                 groups.setdefault(_target(node, coarser, standing, tz), []).append(node)
         for (granularity, start), nodes in groups.items():
             own = coarser.period_above(nodes[0].granularity, nodes[0].period_start)
@@ -235,7 +242,7 @@ def _steps(
 def _target(
     node: Node, coarser: Granularity, standing: dict[tuple[Granularity, date], Node], tz: ZoneInfo
 ) -> tuple[Granularity, date]:
-    """The period that a node rolls up into: that of the coarsest digest that covers it, else that of the next rung."""
+    """The period that a node rolls up into: that of the coarsest digest that covers it, else the next coarser."""
     for granularity in Granularity.coarsest_first():
         place = (granularity, granularity.period_above(node.granularity, node.period_start))
         digest = standing.get(place)
@@ -246,5 +253,5 @@ def _target(
 
 def _covers(digest: Node, node: Node, tz: ZoneInfo) -> bool:
     """Whether the node lies in the digest's time; the background holds whole months, up to that of its newest turn."""
-    newest = COARSEST_PERIOD.rung.start(digest.last_at.astimezone(tz).date())
-    return digest.granularity is not Granularity.BACKGROUND or COARSEST_PERIOD.rung.start(node.period_start) <= newest
+    newest = COARSEST_PERIOD.period.start(digest.last_at.astimezone(tz).date())
+    return digest.granularity is not Granularity.BACKGROUND or COARSEST_PERIOD.period.start(node.period_start) <= newest

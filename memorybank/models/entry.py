@@ -90,12 +90,12 @@ class EntryQuerySet(ByAudience["Entry"]):
     def above(self) -> EntryQuerySet:
         """All digests above these entries, and those that a private chat was taken out of."""
         digests: set[int] = set()
-        rung = self
+        reached = self
         while (
-            ids := {pk for places in rung.values_list("parent_id", "detached_from") for pk in places if pk} - digests
+            ids := {pk for places in reached.values_list("parent_id", "detached_from") for pk in places if pk} - digests
         ):  # ends even in a cycle
             digests |= ids
-            rung = Entry.objects.filter(pk__in=ids)
+            reached = Entry.objects.filter(pk__in=ids)
         return Entry.objects.filter(pk__in=digests)
 
     def above_for_deletion(self) -> EntryQuerySet:
@@ -111,10 +111,10 @@ class EntryQuerySet(ByAudience["Entry"]):
     def below(self) -> EntryQuerySet:
         """These entries and all that they have absorbed."""
         entries: set[int] = set()
-        rung = self
-        while ids := set(rung.values_list("pk", flat=True)) - entries:
+        reached = self
+        while ids := set(reached.values_list("pk", flat=True)) - entries:
             entries |= ids
-            rung = Entry.objects.filter(parent__in=ids)
+            reached = Entry.objects.filter(parent__in=ids)
         return Entry.objects.filter(pk__in=entries)
 
     def absorb_into(self, digest: Entry) -> None:
@@ -174,7 +174,7 @@ class Entry(models.Model):
     """A summary: of a range of one chat's turns (a leaf), or of a period (a digest)."""
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="entries")
-    granularity = models.CharField(max_length=12, choices=[(rung.value, rung.label) for rung in Granularity])
+    granularity = models.CharField(max_length=12, choices=[(value.value, value.label) for value in Granularity])
     period_start = models.DateField(help_text="First day of its period, in the bank's time zone.")
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="entries", null=True, blank=True)
     parent = models.ForeignKey("self", models.SET_NULL, related_name="children", null=True, blank=True)
@@ -291,8 +291,9 @@ class Entry(models.Model):
         """
         gone = FactSource.objects.exclude(Exists(self.bank.facts.filter(pk=OuterRef("source_id"))))
         self.facts.filter(Exists(gone.filter(fact=OuterRef("pk")))).delete()
-        told = self.children.exclude(output_count=0)
-        below = told.aggregate(n=Sum("output_count"), first=Min("first_at"), last=Max("last_at"))
+        below = self.children.exclude(output_count=0).aggregate(
+            n=Sum("output_count"), first=Min("first_at"), last=Max("last_at")
+        )
         self.output_count = below["n"] or 0
         if self.output_count:
             self.first_at, self.last_at = below["first"], below["last"]

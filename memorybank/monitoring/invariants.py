@@ -116,13 +116,13 @@ def _tiers(bank: Bank) -> Iterator[Violation]:
 
 
 def _tier(entries: dict[int, list[Any]], pk: int, decided: bool) -> int | None:
-    parent, rung, private = entries[pk]
-    if private or (parent and rung != Granularity.CONVERSATION and not decided):
+    parent, granularity, private = entries[pk]
+    if private or (parent and granularity != Granularity.CONVERSATION and not decided):
         return None
     for _ in Granularity:  # no chain is longer, and another check reports cycles
         if parent in entries:
-            parent, rung, _ = entries[parent]
-    return Granularity(rung).tier
+            parent, granularity, _ = entries[parent]
+    return Granularity(granularity).tier
 
 
 def _citations(bank: Bank) -> Iterator[Violation]:

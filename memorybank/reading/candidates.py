@@ -148,13 +148,13 @@ def _standing_in(bank: Bank, shown: FactQuerySet) -> dict[int, tuple[int, dateti
     if not bank.facts.filter(withdrawn=True).exists():
         return {}
     of_live = FactSource.objects.filter(fact__entry__in=bank.entries.live().values("pk"))
-    told = set(of_live.filter(fact__withdrawn=False).values_list("source", flat=True))
+    cited_elsewhere = set(of_live.filter(fact__withdrawn=False).values_list("source", flat=True))
     period = ("fact__entry__last_at", "fact__entry__granularity", "fact__entry__period_start")
     gaps = of_live.filter(fact__withdrawn=True).values_list("source", "source__superseded_by", "fact__entry", *period)
     places: dict[int, tuple[int, datetime, str]] = {}
     for source, newer, entry, last_at, granularity, start in gaps:
         _tier, _start, label = _period(granularity, start)
-        places |= {pk: (entry, last_at, label) for pk in (source, newer) if pk and pk not in told}
+        places |= {pk: (entry, last_at, label) for pk in (source, newer) if pk and pk not in cited_elsewhere}
     ids = shown.filter(pk__in=places, tier__isnull=False, pinned=False, entry__chat__isnull=False)
     return {pk: places[pk] for pk in ids.values_list("pk", flat=True)}
 
@@ -265,8 +265,8 @@ def _stable_before(bank: Bank, budget: int) -> datetime | None:
 @lru_cache(maxsize=4096)
 def _period(granularity: str, start: date) -> tuple[int, date, str]:
     """Tier, first day and label of a period."""
-    rung, tier = Granularity(granularity).rung, Granularity(granularity).tier
-    return tier, start, rung.label % {"day": dates.format_date(start), "month": f"{start:%B %Y}"}
+    period, tier = Granularity(granularity).period, Granularity(granularity).tier
+    return tier, start, period.label % {"day": dates.format_date(start), "month": f"{start:%B %Y}"}
 
 
 @lru_cache(maxsize=4096)

@@ -113,7 +113,7 @@ def _entry(entry: Entry, numbers: Numbers) -> dict[str, Any]:
         "type": "entry",
         "id": numbers.entries[entry.pk],
         "granularity": granularity.value,
-        "period": granularity.rung.key(entry.period_start),
+        "period": granularity.period.key(entry.period_start),
         "chat": entry.chat.key if entry.chat else None,
         "parent": numbers.entries.get(entry.parent_id or 0),
         **{name: getattr(entry, name) for name in ENTRY_FIELDS},

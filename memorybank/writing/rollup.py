@@ -255,7 +255,7 @@ def _ask_model(
     parts = transcript.chunks(shown, settings.digest_input_tokens, encoding=settings.encoding)
     words = max(MIN_DIGEST_WORDS, int(target / _tokens_per_word(notes)) // len(parts))
     newest = dates.format_date(max(note.said_on for note in notes))
-    named = f"{step.granularity.label.lower()} {step.granularity.rung.key(step.period_start)}"
+    named = f"{step.granularity.label.lower()} {step.granularity.period.key(step.period_start)}"
     period = f"time until {newest}" if step.granularity is Granularity.BACKGROUND else named
     context = {"focus": bank.focus, "period": period}
     prompt = PromptSpec(PROMPTS.get(step.granularity, "digest"), words, context=context)

@@ -32,7 +32,7 @@ from .line_sources import LineSources, own_messages, sources_of
 #: The parts of the token meter and their labels, in the order of a block.
 METER_LABELS = {
     "pinned": _("pinned"),
-    **{granularity.value: _(granularity.rung.plural) for granularity in Granularity.coarsest_first()},
+    **{granularity.value: _(granularity.period.plural) for granularity in Granularity.coarsest_first()},
     "frame": _("heading, dates and names"),
     "free": _("free"),
 }
@@ -193,7 +193,7 @@ def _edit_badges(fact: Fact) -> list[tuple[str, str]]:
 
 def label_of(entry: Entry) -> str:
     """The period of an entry within a sentence; for a leaf, its day."""
-    return _period(Granularity(entry.granularity).rung.label_in_sentence, entry.period_start)
+    return _period(Granularity(entry.granularity).period.label_in_sentence, entry.period_start)
 
 
 def _period(label: str, start: date) -> str:
@@ -202,7 +202,7 @@ def _period(label: str, start: date) -> str:
 
 def when(line: MemoryLine | BlockLineVersion) -> str:
     """The period of a line, as in the block, but in the reader's language."""
-    return _period(Granularity.of_tier(line.tier).rung.label, line.period_start)
+    return _period(Granularity.of_tier(line.tier).period.label, line.period_start)
 
 
 def _day_text(day: date) -> str:

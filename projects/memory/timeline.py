@@ -84,8 +84,8 @@ class Timeline:
     height: int = len(LANES) * (HEIGHT + GAP)
 
     @property
-    def rungs(self) -> str:
-        return get_text_list([gettext(granularity.rung.plural) for granularity in LANES], gettext("and"))
+    def granularities(self) -> str:
+        return get_text_list([gettext(granularity.period.plural) for granularity in LANES], gettext("and"))
 
 
 def newest_leaves(bank: Bank) -> QuerySet[Entry]:

@@ -1,4 +1,4 @@
-"""I3 and I8 through the public face, and the ladder in odd zones: whatever people write, whenever, at any budget."""
+"""I3 and I8 through the public face, and roll-up in odd zones: whatever people write, whenever, at any budget."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -246,10 +246,10 @@ near_a_skip = st.builds(
     st.sampled_from(sorted(SKIPPED.values())),
     st.integers(-50, 50),
 )
-rungs = st.sampled_from(Granularity.digests())
+granularities = st.sampled_from(Granularity.digests())
 
 
-@given(instants | near_a_skip, rungs, st.sampled_from(sorted(SKIPPED)))
+@given(instants | near_a_skip, granularities, st.sampled_from(sorted(SKIPPED)))
 @example(datetime(2011, 12, 29, 23, tzinfo=UTC), Granularity.DAY, "Pacific/Apia")  # the day after this was left out
 @example(datetime(2026, 4, 23, 12, tzinfo=UTC), Granularity.DAY, "Africa/Cairo")  # the next day begins at one
 @example(datetime(2020, 12, 31, 23, 30, tzinfo=UTC), Granularity.WEEK, "Europe/Berlin")  # a year of 53 weeks
@@ -257,10 +257,10 @@ def test_a_period_is_digested_only_when_it_is_over_where_the_bank_is(
     moment: datetime, granularity: Granularity, timezone: str
 ) -> None:
     zone = ZoneInfo(timezone)
-    start = granularity.rung.start(moment.astimezone(zone).date())
+    start = granularity.period.start(moment.astimezone(zone).date())
     due = rollup_policy.due_at(granularity, start, moment, zone).astimezone(UTC)
 
-    assert due >= moment + granularity.rung.min_age
-    assert due.astimezone(zone).date() >= granularity.rung.end(start)
+    assert due >= moment + granularity.period.min_age
+    assert due.astimezone(zone).date() >= granularity.period.end(start)
     just_before = (due - timedelta(microseconds=1)).astimezone(zone).date()
-    assert due == moment + granularity.rung.min_age or just_before < granularity.rung.end(start)
+    assert due == moment + granularity.period.min_age or just_before < granularity.period.end(start)

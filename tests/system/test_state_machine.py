@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 MONDAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 POISON = "poisonous"
-#: Small limits, so that a short run meets batches, chunks, merges, rebuilds, parking and a full ladder.
+#: Small limits, so that a short run meets batches, chunks, merges, rebuilds, parking and every granularity.
 LIMITS = {
     "DUE_AFTER_TURNS": 6,
     "TURNS_PER_SUMMARY": 7,

@@ -1,4 +1,4 @@
-"""Planning the ladder: which entries roll up into which period, and when. No database."""
+"""Planning roll-ups: which entries roll up into which period, and when. No database."""
 
 from collections import Counter
 from dataclasses import replace
@@ -28,7 +28,7 @@ _ids = count(1)
 def node(granularity: Granularity, day: date, *, hour: int = 12, size: int = 100) -> Node:
     """A live entry of the period ``day`` belongs to, whose newest turn is of that day."""
     newest = datetime.combine(day, time(hour), tzinfo=UTC)
-    return Node(next(_ids), granularity, granularity.rung.start(day), newest, size)
+    return Node(next(_ids), granularity, granularity.period.start(day), newest, size)
 
 
 def ids(nodes: list[Node]) -> tuple[int, ...]:
@@ -44,10 +44,10 @@ def test_the_conversations_of_a_closed_day_become_one_step() -> None:
 
 @given(st.sampled_from(Granularity.digests()), st.integers(0, 50_000), st.integers(0, 100_000), st.integers(0, 100_000))
 def test_a_digest_grows_with_what_there_is_to_say_but_slower_and_never_over_half_the_budget(
-    rung: Granularity, budget: int, less: int, more: int
+    granularity: Granularity, budget: int, less: int, more: int
 ) -> None:
     less, more = sorted((less, more))
-    short, long = (rollup_policy.digest_tokens(rung, budget, size) for size in (less, more))
+    short, long = (rollup_policy.digest_tokens(granularity, budget, size) for size in (less, more))
     assert rollup_policy.MIN_DIGEST_TOKENS <= short <= long <= max(rollup_policy.MIN_DIGEST_TOKENS, budget // 2)
     if short > rollup_policy.MIN_DIGEST_TOKENS and less:
         assert long <= (short + 1) * max(1, more / less)
@@ -62,10 +62,10 @@ def test_a_long_meeting_has_a_longer_digest_than_a_short_chat() -> None:
     ("finer", "coarser", "age"),
     [(CONVERSATION, DAY, timedelta(days=1)), (DAY, WEEK, timedelta(days=7)), (WEEK, MONTH, timedelta(days=30))],
 )
-def test_a_period_waits_until_its_newest_entry_is_a_rung_s_age_old(
+def test_a_period_waits_until_its_newest_entry_is_as_old_as_its_granularity_asks(
     finer: Granularity, coarser: Granularity, age: timedelta
 ) -> None:
-    last = coarser.rung.end(coarser.rung.start(TUESDAY)) - timedelta(days=3 if finer is WEEK else 1)
+    last = coarser.period.end(coarser.period.start(TUESDAY)) - timedelta(days=3 if finer is WEEK else 1)
     newest = node(finer, last, hour=23)
     instant = timedelta(microseconds=1)
     assert rollup_policy.due_periods([newest], newest.last_at + age - instant, UTC_ZONE) == []
@@ -114,18 +114,18 @@ def test_a_step_never_names_its_own_digest_among_its_children() -> None:
 
 @given(days)
 def test_every_week_is_filed_in_exactly_one_month_that_of_its_thursday(day: date) -> None:
-    monday = WEEK.rung.start(day)
+    monday = WEEK.period.start(day)
     assert MONTH.period_above(WEEK, monday) == (monday + timedelta(days=3)).replace(day=1)
 
 
 @given(days, st.sampled_from([DAY, WEEK, MONTH]))
 def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity: Granularity) -> None:
-    start = granularity.rung.start(day)
-    end = granularity.rung.end(start)
+    start = granularity.period.start(day)
+    end = granularity.period.end(start)
     assert day < end
-    assert granularity.rung.start(end - timedelta(days=1)) == start
-    assert granularity.rung.start(end) > start
-    assert granularity.rung.key(start) != granularity.rung.key(granularity.rung.start(end))
+    assert granularity.period.start(end - timedelta(days=1)) == start
+    assert granularity.period.start(end) > start
+    assert granularity.period.key(start) != granularity.period.key(granularity.period.start(end))
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_periods_follow_each_other_without_gap_or_overlap(day: date, granularity
     ],
 )
 def test_periods_have_iso_names(granularity: Granularity, day: date, key: str) -> None:
-    assert granularity.rung.key(granularity.rung.start(day)) == key
+    assert granularity.period.key(granularity.period.start(day)) == key
 
 
 def test_a_day_is_over_at_midnight_of_the_bank_s_zone_even_when_the_clocks_change() -> None:
@@ -152,7 +152,7 @@ def test_a_day_is_over_at_midnight_of_the_bank_s_zone_even_when_the_clocks_chang
 
 def test_a_digest_is_sized_by_its_share_of_the_budget() -> None:
     assert rollup_policy.digest_tokens(DAY, 200, 50) == rollup_policy.MIN_DIGEST_TOKENS
-    sizes = [rollup_policy.digest_tokens(rung, 12_000, 500) for rung in (DAY, WEEK, MONTH)]
+    sizes = [rollup_policy.digest_tokens(granularity, 12_000, 500) for granularity in (DAY, WEEK, MONTH)]
     assert sizes == [1000, 1500, 2400]
 
 
@@ -210,7 +210,7 @@ def test_what_may_get_another_chat_at_once_is_left_and_nothing_else(
     now, waiting = (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(days=days) for days in (passed, waited))
     left = rollup_policy.due_periods(entries, now, UTC_ZONE, waiting=waiting)
     for step in rollup_policy.due_periods(entries, now, UTC_ZONE):
-        assert (step in left) == (waiting.date() >= step.granularity.rung.end(step.period_start))
+        assert (step in left) == (waiting.date() >= step.granularity.period.end(step.period_start))
 
 
 # --- where a model writes digests --------------------------------------------------------------------

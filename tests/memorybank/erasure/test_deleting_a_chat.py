@@ -88,12 +88,12 @@ def test_no_digest_keeps_a_word_or_a_count_of_a_deleted_chat(what: str) -> None:
     assert sound(bank)
 
 
-def test_a_digest_with_nothing_left_below_it_goes_with_the_chat_on_every_rung() -> None:
+def test_a_digest_with_nothing_left_below_it_goes_with_the_chat_at_every_granularity() -> None:
     bank = make_bank(max_tokens=200)
     add_leaf(bank, "deleted", [SECRET], at=MONDAY)
     day_of_leaves(bank, 90, chats=8)
     run(MONDAY + 90 * DAY + HOUR)
-    assert [len(digests(rung)) for rung in ("day", "week", "month")] == [1, 1, 1]
+    assert [len(digests(granularity)) for granularity in ("day", "week", "month")] == [1, 1, 1]
     chat_of(bank, "deleted").delete()
     assert not Entry.objects.digests().exists()
     assert sound(bank)

@@ -73,7 +73,7 @@ def to_a_month(bank: Bank, *, beside: str = "") -> None:
         run(MONDAY + day * DAY + HOUR)
     day_of_leaves(bank, 90, chats=8)
     run(MONDAY + 90 * DAY + HOUR)
-    assert [len(digests(rung)) for rung in ("day", "week", "month")] == [2, 1, 1]
+    assert [len(digests(granularity)) for granularity in ("day", "week", "month")] == [2, 1, 1]
 
 
 def by_chat(bank: Bank, **options: Any) -> ErasureReceipt:

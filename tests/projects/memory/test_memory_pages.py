@@ -88,8 +88,8 @@ class NowTest(MemoryPageCase):
         parts = {item.name: item.tokens for item in page.context["meter"]}
         self.assertEqual(sum(parts.values()), 2000)
         self.assertEqual(parts["frame"] + parts["pinned"] + parts["conversation"], page.context["memory"].block.tokens)
-        rungs = "background 0, months 0, weeks 0, days 0"
-        self.assertContains(page, f"pinned {parts['pinned']}, {rungs}, chats {parts['conversation']}")
+        digests = "background 0, months 0, weeks 0, days 0"
+        self.assertContains(page, f"pinned {parts['pinned']}, {digests}, chats {parts['conversation']}")
 
     def test_a_line_opens_to_its_turn_which_its_author_may_open_and_an_owner_read(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)
