@@ -16,7 +16,7 @@ DAYS_AWAY = {"day before yesterday": -2, "yesterday": -1, "last night": -1, "day
 WEEKS = {"week before last": -14, "week after next": 14, "last week": 0, "next week": 0}
 
 _MONTH = "|".join(MONTHS)
-_TOLD = re.compile(
+_DATE = re.compile(
     rf"(?:(?:\d{{1,2}} )?(?:{_MONTH})|spring|summer|autumn|fall) \d{{4}}\b|(?<![\d-])(?:19|20)\d\d(?![\d-])"
 )
 _TURNED = re.compile(
@@ -33,7 +33,7 @@ def misdated(fact: str, said: str, said_on: date) -> list[str]:
     meant = {known for phrase in _PHRASE.finditer(low) for known in _meanings(phrase[0], said_on)}
     return [
         "another date"
-        for wrong_date in _TOLD.findall(fact.casefold())
+        for wrong_date in _DATE.findall(fact.casefold())
         if wrong_date not in low and wrong_date not in meant
     ]
 

@@ -124,8 +124,8 @@ def recalled_alone(task: Task) -> Iterator[Scored]:
     """Notes for each question, as if there were no block."""
     for question, bank in asked(task):
         for budget in task.question_budgets:
-            told = services.render(bank, budget=0, recall_budget=budget, question=question.question)
-            yield Scored(question.project, budget, told.recalled.text, question.qid)
+            rendered = services.render(bank, budget=0, recall_budget=budget, question=question.question)
+            yield Scored(question.project, budget, rendered.recalled.text, question.qid)
 
 
 def recalled_beside(task: Task) -> Iterator[Scored]:

@@ -67,13 +67,16 @@ def measure() -> list[Measurement]:
 
 
 def _row(budget: int) -> Measurement:
-    told, before, of = 0, 0, 0
+    current_count, earlier_count, change_count = 0, 0, 0
     for project in Project.objects.select_related("bank").filter(slug__in=CHANGES):
         block = services.render(project.bank, budget=budget).text
         for now, earlier in CHANGES[project.slug].items():
-            of += 1
+            change_count += 1
             if re.search(now, block, re.IGNORECASE):
-                told += 1
+                current_count += 1
             elif earlier and re.search(earlier, block, re.IGNORECASE):
-                before += 1
-    return Measurement(f"{budget:,} tokens: what holds now, of {of}", f"{told}, only what held before: {before}")
+                earlier_count += 1
+    return Measurement(
+        f"{budget:,} tokens: what holds now, of {change_count}",
+        f"{current_count}, only what held before: {earlier_count}",
+    )

@@ -85,12 +85,12 @@ def _compared(text: str, piece: str, names: frozenset[str]) -> Iterator[str]:
         yield "unsaid word" if {*ours} & {word.text for word in theirs} else "no source"
         return
     kept = [place for place in places if place != UNPLACED_INDEX] or [len(theirs) - 1]
-    told, at, dated = Told(text, piece, theirs, names, kept[0], kept[-1]), 0, False
+    alignment, at, dated = Alignment(text, piece, theirs, names, kept[0], kept[-1]), 0, False
     for place in [*places, len(theirs)]:
         if place == UNPLACED_INDEX:
             dated = True
             continue
-        yield from (told.dated if dated else told.left_out)(at, place)
+        yield from (alignment.dated if dated else alignment.left_out)(at, place)
         at, dated = place + 1, False
 
 
@@ -102,7 +102,7 @@ def _undated(text: str, piece: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Alignment:
     """A fact laid over the piece of its source; ``first`` and ``last`` are the first and last word that it keeps."""
 
     text: str

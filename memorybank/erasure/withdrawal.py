@@ -19,9 +19,9 @@ def review(lines: FactQuerySet) -> set[int]:
     holds the bank's lock.
     """
     rows, incomplete = read_lines(lines)
-    told = {line.pk for line in rows if may_be_told(line, incomplete)}
-    withdrawn = [line for line in rows if not line.withdrawn and line.pk not in told]
-    shown = [line for line in rows if line.withdrawn and line.pk in told]
+    allowed = {line.pk for line in rows if may_be_told(line, incomplete)}
+    withdrawn = [line for line in rows if not line.withdrawn and line.pk not in allowed]
+    shown = [line for line in rows if line.withdrawn and line.pk in allowed]
     Fact.objects.filter(pk__in=[line.pk for line in withdrawn]).update(withdrawn=True)
     Fact.objects.filter(pk__in=[line.pk for line in shown]).update(withdrawn=False)
     for line in withdrawn:
@@ -31,7 +31,12 @@ def review(lines: FactQuerySet) -> set[int]:
     passed = Fact.objects.filter(pinned_for__in=[line.pk for line in shown])
     passed.update(pinned=False, pinned_for=None)
     for line in rows:  # the original text of an edited line may have words of what was taken out
-        if line.original and line.pk in told and line.entry_id in incomplete and not has_words_of(line, line.original):
+        if (
+            line.original
+            and line.pk in allowed
+            and line.entry_id in incomplete
+            and not has_words_of(line, line.original)
+        ):
             Fact.objects.filter(pk=line.pk).update(original="", original_speaker="")
     changed = [*withdrawn, *shown]
     digests = Entry.objects.filter(pk__in={line.entry_id for line in changed})

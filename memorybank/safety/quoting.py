@@ -73,14 +73,14 @@ def quote_speech(text: str, names: Collection[str] = (), *, has_subject: bool = 
     return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
 
 
-def as_told(text: str, is_report: bool) -> str:
+def after_speaker(text: str, is_report: bool) -> str:
     """A text as it follows the name of its speaker; that of a report must be :func:`quotable`."""
     return f"says “{text}”" if is_report else text
 
 
 def report_of(speaker: str, text: str) -> str:
     """The text as the report of its speaker: ann says “…”."""
-    return f"{speaker} {as_told(quotable(text), True)}"
+    return f"{speaker} {after_speaker(quotable(text), True)}"
 
 
 def as_shown(speaker: str, text: str, *, is_report: bool) -> str:

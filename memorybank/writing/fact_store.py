@@ -13,7 +13,7 @@ from memorybank.language import tokens
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import is_same_statement
-from memorybank.safety.quoting import as_told
+from memorybank.safety.quoting import after_speaker
 from memorybank.safety.reasons import is_normative
 
 
@@ -85,7 +85,7 @@ def _fact(entry: Entry, position: int, draft: DraftFact, encoding: str) -> Fact:
         text=draft.text,
         speaker=draft.speaker[:200],
         said_on=draft.said_on,
-        tokens=tokens.count(as_told(draft.text, bool(draft.reported)), encoding),
+        tokens=tokens.count(after_speaker(draft.text, bool(draft.reported)), encoding),
         weight=draft.weight,
         detail=draft.detail,
         citations=list(draft.citations),

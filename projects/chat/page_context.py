@@ -214,7 +214,7 @@ def error_text(user: User, project: Project, error: str) -> str:
 
 
 def unavailable() -> str:
-    if operator_mail.is_told():
+    if operator_mail.has_recipients():
         return _("The model is not available. The operator has been told.")
     return _("The model is not available. If this lasts, tell the operator of this site.")
 

@@ -12,21 +12,21 @@ logger = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 3600
 _lock = Lock()
-_told_at = 0.0
+_mailed_at = 0.0
 
 
-def is_told() -> bool:
+def has_recipients() -> bool:
     """Whether the setting ``ADMINS`` has an address for these mails."""
     return bool(settings.ADMINS)
 
 
 def chat_model_failed(model: str, error: str) -> None:
     """Mail the provider's error message in a new thread. ``error`` must no longer contain text of the prompt."""
-    global _told_at
+    global _mailed_at
     with _lock:
-        if not is_told() or (_told_at and monotonic() - _told_at < PAUSE_SECONDS):
+        if not has_recipients() or (_mailed_at and monotonic() - _mailed_at < PAUSE_SECONDS):
             return
-        _told_at = monotonic()
+        _mailed_at = monotonic()
     Thread(target=_send, args=(f"The chat model {model} fails", f"{error}\n"), name="operator").start()
 
 

@@ -22,7 +22,7 @@ class Dictated(OpenAIServer):
 
     def begin(self) -> None:
         """Let earlier answers run to their end without :meth:`say`, and reset ``asked``."""
-        self.mode, self._told, self._latest = "ok", threading.Semaphore(0), object()
+        self.mode, self._pieces, self._latest = "ok", threading.Semaphore(0), object()
         self.asked.clear()
 
     def record(self, body: dict[str, Any], key: str) -> None:
@@ -31,9 +31,9 @@ class Dictated(OpenAIServer):
         self.asked.set()
 
     def before_piece(self) -> None:
-        while self._here.call is self._latest and not self.stopping.is_set() and not self._told.acquire(timeout=0.1):
+        while self._here.call is self._latest and not self.stopping.is_set() and not self._pieces.acquire(timeout=0.1):
             pass
 
     def say(self, pieces: int) -> None:
         """Allow this many more pieces of the answer."""
-        self._told.release(pieces)
+        self._pieces.release(pieces)

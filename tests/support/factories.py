@@ -14,7 +14,7 @@ from memorybank.language import tokens
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Chat, Entry, Fact, Granularity, LLMEndpoint, Output
-from memorybank.safety.quoting import as_told
+from memorybank.safety.quoting import after_speaker
 from memorybank.writing.fact_store import new_fact
 from tests.support import openai_server
 
@@ -109,9 +109,9 @@ def add_facts(entry: Entry, texts: Sequence[str], *, position: int = 0, **more: 
     return facts
 
 
-def told(text: str, names: Collection[str], **line: Any) -> str:
+def wording_of(text: str, names: Collection[str], **line: Any) -> str:
     """A text as it follows its speaker's name: see ``as_line``."""
-    return as_told(*as_line(text, names, **line))
+    return after_speaker(*as_line(text, names, **line))
 
 
 def run(now: datetime, **options: Any) -> services.RunReport:

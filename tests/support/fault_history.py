@@ -164,10 +164,10 @@ class FaultHistory:
             self._markers(ask, f"(SELECT text FROM {leaf} AND {condition})")
             for condition in ("pinned", "edited_by <> ''", "superseded_by_id IS NULL AND NOT pinned", "quarantine = ''")
         )
-        told = self._markers(ask, "(SELECT text FROM memorybank_storedblock)")
+        shown = self._markers(ask, "(SELECT text FROM memorybank_storedblock)")
         yield from self._lost_corrections(edited)
-        yield from (f"{marker} was corrected and is in the block" for marker in sorted(self.corrected & told))
-        yield from self._lost_pins(pinned, told)
+        yield from (f"{marker} was corrected and is in the block" for marker in sorted(self.corrected & shown))
+        yield from self._lost_pins(pinned, shown)
         for before, after in self.replaced.items():
             if before in stands - edited and after in says:
                 yield f"{before} stands although {after} replaced it"
@@ -177,11 +177,11 @@ class FaultHistory:
             if text.acknowledged and not text.erased and not text.overwritten and marker not in edited:
                 yield f"the correction {marker} of a fact of {text.chat} is lost"
 
-    def _lost_pins(self, pinned: set[str], told: set[str]) -> Iterator[str]:
+    def _lost_pins(self, pinned: set[str], shown: set[str]) -> Iterator[str]:
         for marker, (_, is_pinned) in self.pins.items():
             if is_pinned is not None and is_pinned is not (marker in pinned):
                 yield f"{marker} should be pinned: {is_pinned}"
-            if is_pinned and marker not in told:
+            if is_pinned and marker not in shown:
                 yield f"{marker} is pinned and not in the block"
 
     def _audience(self, text: SentText) -> str | None:

@@ -48,7 +48,7 @@ class SmallModel:
     pieces: list[int] = field(default_factory=list)
     flows: threading.Event = field(default_factory=threading.Event)
 
-    def told(self) -> str:
+    def last_prompt(self) -> str:
         """The text of all messages of the last request."""
         return "\n\n".join(str(message["content"]) for message in self.asked[-1]["messages"])
 

@@ -37,8 +37,8 @@ class StoredResponses:
 
     def keep(self, body: Body, response: Body) -> None:
         """Store a response with all that the model was given."""
-        told = body.get("input") or []
-        new = [{"role": "user", "content": told}] if isinstance(told, str) else told
+        input_items = body.get("input") or []
+        new = [{"role": "user", "content": input_items}] if isinstance(input_items, str) else input_items
         self.responses[response["id"]] = response
         previous = body.get("previous_response_id")
         earlier = [*self.inputs[previous], *self.responses[previous]["output"]] if previous else []

@@ -244,5 +244,5 @@ if __name__ == "__main__":
     parser.add_argument("--pace", type=float, default=0.0)
     parser.add_argument("--words", type=int, default=0)
     given = parser.parse_args()
-    told = {"answer": lambda body: ModelAnswer("word " * given.words)} if given.words else {}
-    asyncio.run(_forever(LocalUpstream(port=given.port, delay=given.delay, pace=given.pace, **told)))
+    options = {"answer": lambda body: ModelAnswer("word " * given.words)} if given.words else {}
+    asyncio.run(_forever(LocalUpstream(port=given.port, delay=given.delay, pace=given.pace, **options)))

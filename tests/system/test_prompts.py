@@ -149,13 +149,13 @@ class WhatModelsReadTest(MCPCase):
         yield from (text for tool, given in off for text in texts(self.call(writer, tool, **given)))
 
 
-def texts(told: object) -> Iterator[str]:
+def texts(value: object) -> Iterator[str]:
     """Every string in JSON."""
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, dict | list):
-        for value in told.values() if isinstance(told, dict) else told:
-            yield from texts(value)
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from texts(part)
 
 
 def test_every_prompt_and_every_sentence_is_asked_for_by_its_name() -> None:

@@ -115,7 +115,7 @@ def test_a_chat_is_written_stopped_and_remembered_and_the_next_is_told(
     say(page, QUESTION)
     expect(page.locator(".writing")).to_have_count(0)
     expect(page.locator("#turns .theirs .text")).to_have_count(1)
-    assert block.strip() in model.told() and REMEMBERED_ENGINE in model.told()
+    assert block.strip() in model.last_prompt() and REMEMBERED_ENGINE in model.last_prompt()
 
 
 def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_said(
@@ -135,5 +135,5 @@ def test_a_program_that_changed_an_address_and_a_key_is_told_what_another_chat_s
     made = client.chat.completions.create(model=NAME, messages=messages)  # type: ignore[call-overload]
     client.close()
     assert made.choices[0].message.content
-    assert REMEMBERED_ENGINE in model.told()
+    assert REMEMBERED_ENGINE in model.last_prompt()
     assert own_site.ask("SELECT count(DISTINCT chat_id) FROM memorybank_output") == [(2,)]

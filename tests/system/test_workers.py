@@ -68,18 +68,18 @@ class Gate(OpenAIServer):
     def __init__(self) -> None:
         super().__init__(keep=1000)
         self.under_way = self.most = 0
-        self._told = threading.Semaphore(0)
+        self._calls_let_through = threading.Semaphore(0)
         self._count = threading.Lock()
 
     def record(self, body: dict[str, Any], key: str) -> None:
         self._enter(1)
         super().record(body, key)
-        self._told.acquire()
+        self._calls_let_through.acquire()
         self.stopping.wait(0.05)  # in which another would come if it might
         self._enter(-1)
 
     def let_through(self, calls: int) -> None:
-        self._told.release(calls)
+        self._calls_let_through.release(calls)
 
     def _enter(self, more: int) -> None:
         with self._count:

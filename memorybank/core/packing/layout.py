@@ -11,7 +11,7 @@ from memorybank.core.packing.items import Item, L, inert
 from memorybank.language import tokens
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.language.terms import word_count
-from memorybank.safety.quoting import as_told
+from memorybank.safety.quoting import after_speaker
 
 # No token spans a line break before a plain letter or digit, so the counts on either side add up.
 SEAM = re.compile(r"\n(?=[0-9A-Za-z])")
@@ -106,7 +106,7 @@ def _worded(items: Iterable[AnyItem]) -> Iterator[tuple[AnyItem, str]]:
         if words >= NEAR_DATE_WORDS:
             yield item, item.text
             continue
-        words += word_count(as_told(item.near_its_date, item.is_report))
+        words += word_count(after_speaker(item.near_its_date, item.is_report))
         yield item, item.near_its_date
 
 
@@ -121,14 +121,14 @@ def _line(worded: Sequence[tuple[Item[Any], str]]) -> str:
     words, after_report = 0, False
     for place, (item, text) in enumerate(worded):
         speaker, is_report = _inert_name(item.line.speaker), item.is_report
-        told = as_told(text, is_report)
+        wording = after_speaker(text, is_report)
         begins = place == 0 or item.line.speaker != last or words >= WORDS_PER_NAME
         if not begins and is_report and after_report:
             line = f"{with_full_stop(line.removesuffix('”'))} {text}”"
         elif speaker and (begins or is_report or after_report):
-            line += f" {speaker} {told}" if is_report else f" {speaker}: {told}"
+            line += f" {speaker} {wording}" if is_report else f" {speaker}: {wording}"
         else:
-            line += f": {told}" if place == 0 else f" {told}"
-        words = word_count(told) + (0 if begins else words)
+            line += f": {wording}" if place == 0 else f" {wording}"
+        words = word_count(wording) + (0 if begins else words)
         last, after_report = item.line.speaker, is_report
     return line

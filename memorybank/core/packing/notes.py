@@ -15,7 +15,7 @@ from memorybank.core.packing.greedy import Openings
 from memorybank.core.packing.items import Item, as_line, dedup_key
 from memorybank.core.turns import ASSISTANT_SPEAKER, NOTES_SPEAKER
 from memorybank.language import tokens
-from memorybank.safety.quoting import as_told, name_words
+from memorybank.safety.quoting import after_speaker, name_words
 
 #: The maximum of exact counts while the last tokens are filled.
 MAX_EXACT_COUNTS = 12
@@ -154,7 +154,9 @@ def _items(
 
 def _worded(text: str, speaker: str, names: frozenset[str], encoding: str, **allowed: Any) -> Wording:
     text, is_report = as_line(text, names, speaker=speaker, **allowed)
-    return Wording(text, is_report, tokens.count(as_told(text, is_report), encoding) + 1, dedup_key(speaker, text))
+    return Wording(
+        text, is_report, tokens.count(after_speaker(text, is_report), encoding) + 1, dedup_key(speaker, text)
+    )
 
 
 class AsRanked:

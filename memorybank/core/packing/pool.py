@@ -13,7 +13,7 @@ from memorybank.core.packing.items import Item, as_line, concepts
 from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language import tokens
 from memorybank.language.dates.heading import shorten_dates
-from memorybank.safety.quoting import as_told, name_words
+from memorybank.safety.quoting import after_speaker, name_words
 from memorybank.safety.reasons import Reported
 
 # The shortlist has this multiple of the tokens to fill, and at least this many tokens; other facts have no chance.
@@ -123,10 +123,10 @@ class Pool:
                 approved=approved,
                 trusted=trusted,
             )
-            told = as_told(text, is_report)
-            cost = tokens.count(shorten_dates(told, fact.label), self.encoding) + 1
+            wording = after_speaker(text, is_report)
+            cost = tokens.count(shorten_dates(wording, fact.label), self.encoding) + 1
             # A model writes the day into every line, and the paragraph's heading has it already.
-            about = concepts(told, but="" if fact.detail else fact.label)
+            about = concepts(wording, but="" if fact.detail else fact.label)
             self._worded[place] = (text, is_report, cost, about)
         text, is_report, cost, about = self._worded[place]
         return Item(self.facts[place], text, cost, is_report, self.ids(place), about)

@@ -35,7 +35,7 @@ PATTERN_PARTS = {
     "season": alternation(SEASONS),
     "entire": alternation(ENGLISH_WORDS.grammar["entire"]),
     "whole": "".join(rf"(?<!\b{word} )" for word in (*ENGLISH_WORDS.grammar["before"], *NUMBERS, *TENS)),
-} | {name: alternation(ENGLISH_WORDS.grammar[name]) for name in ("told", "part")}
+} | {name: alternation(ENGLISH_WORDS.grammar[name]) for name in ("no_determiner", "part")}
 
 
 def pattern(name: str) -> str:

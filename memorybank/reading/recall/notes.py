@@ -72,13 +72,13 @@ def find_passages(
     turns = {turn.pk: turn for turn in known.read(valued)}
     repeats = known.keep(("given", *given), partial(RepeatFilter, given), RepeatFilter.size)
     matcher = QuestionMatcher(profile, parsed.text, result.idfs, result.names)
-    told = _values_of_notes(turns.values(), valued)
+    note_values = _values_of_notes(turns.values(), valued)
     candidates = [
         CandidateTurn(pk, valued[pk], repeats.new_sentences(turn, profile.telling)) for pk, turn in turns.items()
     ]
     ranks = {turn: rank for rank, turn in enumerate(sorted(valued, key=lambda turn: -valued[turn]), start=1)}
     room = Room(max_tokens)
-    chosen = choose_sentences(best_first(candidates, matcher, told, room), room)
+    chosen = choose_sentences(best_first(candidates, matcher, note_values, room), room)
     return RecalledPassages(tuple(_passages(known, chosen, turns, ranks, without)), max_tokens)
 
 

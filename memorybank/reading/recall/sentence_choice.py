@@ -214,7 +214,7 @@ class Room:
 
 
 def best_first(
-    turns: Iterable[CandidateTurn], matcher: QuestionMatcher, told: Mapping[int, NoteValue], room: Room
+    turns: Iterable[CandidateTurn], matcher: QuestionMatcher, note_values: Mapping[int, NoteValue], room: Room
 ) -> Iterator[RankedSentence]:
     """The sentences of these turns that may still fit, best first.
 
@@ -222,13 +222,13 @@ def best_first(
     of sentences, and notes have room for a few.
     """
     ready: list[RankedSentence] = []
-    best_note = max((note.value for note in told.values()), default=0.0)
+    best_note = max((note.value for note in note_values.values()), default=0.0)
     bounds = [_max_value(turn, matcher, best_note) for turn in turns]
     for bound, turn in sorted(zip(bounds, turns, strict=True), key=lambda pair: -pair[0]):
         while ready and ready[0].value > bound:
             yield heappop(ready)
         if turn.new.sentences and room.fits(turn.pk, turn.new.shortest):
-            for sentence in _ranked_sentences(turn, matcher, told):
+            for sentence in _ranked_sentences(turn, matcher, note_values):
                 heappush(ready, sentence)
     ready.sort()
     yield from ready
@@ -243,7 +243,7 @@ def _max_value(turn: CandidateTurn, matcher: QuestionMatcher, best_note: float) 
 
 
 def _ranked_sentences(
-    turn: CandidateTurn, matcher: QuestionMatcher, told: Mapping[int, NoteValue]
+    turn: CandidateTurn, matcher: QuestionMatcher, note_values: Mapping[int, NoteValue]
 ) -> Iterator[RankedSentence]:
     """The turn's sentences with their values, best first.
 
@@ -256,7 +256,7 @@ def _ranked_sentences(
         line = sentence.line
         shared_words, share = matcher.match(sentence.words) if asks else NOTHING_ASKED
         named = line.speaker in named_speakers
-        source = told.get(line.place, turn)
+        source = note_values.get(line.place, turn)
         value = source.value * matcher.relevance(share, named) * sentence.worth / sentence.length
         value *= REPLACED_PART_FACTOR ** len(line.ends) if line.ends else 1.0
         found.append(RankedSentence((-value, -turn.pk, line.place), turn.pk, sentence, shared_words, named))
@@ -264,7 +264,7 @@ def _ranked_sentences(
     values = discount_same_turn([(one.value, one.sentence.tokens) for one in found], matcher.profile.enough)
     for value, ranked in zip(values, found, strict=True):
         place = ranked.sentence.line.place
-        if place not in told or told[place].turn == turn.pk:
+        if place not in note_values or note_values[place].turn == turn.pk:
             yield ranked._replace(sort_key=(-value, -turn.pk, place))
 
 

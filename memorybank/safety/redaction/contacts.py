@@ -72,7 +72,7 @@ _VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sd
 #: At least this many number words in a row that begin with a zero or a plus are a telephone number.
 MIN_NUMBER_WORDS = 5
 #: And at least this many digits in words that are not counted in order are a number of a person or a card.
-MIN_TOLD_DIGITS = 9
+MIN_SPOKEN_DIGITS = 9
 
 _DEGREES = r"-?\d{1,3}\.\d{5,12}"
 _COORDINATES = re.compile(
@@ -98,8 +98,8 @@ _SPOKEN = rf"(?:{_NUMBER_WORDS}|{_ZERO})(?:[ ,-]{{1,2}}|(?!\w))"
 _IN_WORDS = re.compile(rf"(?<!\w)(?P<value>(?:{_ZERO})[ ,-]{{1,2}}(?:{_SPOKEN}){{{MIN_NUMBER_WORDS - 1},24}})", re.I)
 
 # "four seven one six, nine one two three …": nobody counts like that.
-_TOLD_DIGITS = re.compile(
-    rf"(?<![\w-])(?:(?:{alternation(map(re.escape, DIGITS))})[ ,-]{{1,2}}){{{MIN_TOLD_DIGITS - 1},24}}"
+_SPOKEN_DIGITS = re.compile(
+    rf"(?<![\w-])(?:(?:{alternation(map(re.escape, DIGITS))})[ ,-]{{1,2}}){{{MIN_SPOKEN_DIGITS - 1},24}}"
     rf"(?:{alternation(map(re.escape, DIGITS))})(?![\w-])",
     re.I,
 )
@@ -120,13 +120,13 @@ def find(text: str) -> Iterator[SecretSpan]:
         yield SecretSpan(*match.span(match.lastgroup or 0), "address")
     for pattern in (_MESSENGER, _IN_WORDS):
         yield from (SecretSpan(*match.span("value"), "phone number") for match in pattern.finditer(text))
-    yield from _told(text)
+    yield from _spoken_numbers(text)
     yield from _hosts(text)
 
 
-def _told(text: str) -> Iterator[SecretSpan]:
-    """Numbers told digit by digit, except counting up or down."""
-    for match in _TOLD_DIGITS.finditer(text):
+def _spoken_numbers(text: str) -> Iterator[SecretSpan]:
+    """Numbers spelled out digit by digit, except counting up or down."""
+    for match in _SPOKEN_DIGITS.finditer(text):
         digits = [DIGITS[word] for word in re.findall(r"[^\W\d_]+", match[0].casefold())]
         if len({later - earlier for earlier, later in pairwise(digits)}) > 2:
             yield SecretSpan(*match.span(), "phone number")

@@ -44,8 +44,8 @@ class RequestNotes:
 
 def find_given_notes(bank: Bank, location: TurnLocation, request: ParsedRequest) -> RequestNotes:
     """Read the notes from the nodes at the places of the conversation's questions."""
-    told = list(zip(location.path.nodes[1:], request.before, strict=True))[-MAX_MESSAGES_WITH_NOTES:]
-    positions = {node: message.position for node, message in told if message.role == "user"}
+    recent = list(zip(location.path.nodes[1:], request.before, strict=True))[-MAX_MESSAGES_WITH_NOTES:]
+    positions = {node: message.position for node, message in recent if message.role == "user"}
     own = location.path.question
     if not positions and location.output is None:
         return RequestNotes()

@@ -94,15 +94,15 @@ def test_it_trusts_people_more_than_the_assistant() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "wanted"),
+    ("statement", "instruction"),
     [
         ("The list of all 40 invoices is in Lisbon.", "Make me a list of all 40 invoices in Lisbon."),
         ("Der Brief an die Kanzlei Brodersen ging raus.", "Schreib mir den Brief an die Kanzlei Brodersen."),
         ("Le résumé de la réunion à Lyon est prêt.", "Donne-moi le résumé de la réunion à Lyon."),
     ],
 )
-def test_it_trusts_what_is_told_more_than_what_is_asked_for(told: str, wanted: str) -> None:
-    assert weigh(told) > 1.5 * weigh(wanted)
+def test_it_trusts_what_is_told_more_than_what_is_asked_for(statement: str, instruction: str) -> None:
+    assert weigh(statement) > 1.5 * weigh(instruction)
 
 
 def test_it_stays_within_its_share_of_the_chat() -> None:

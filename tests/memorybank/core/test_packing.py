@@ -387,8 +387,8 @@ def test_a_note_that_a_digest_tells_under_two_subjects_is_shown_under_both() -> 
 def test_of_a_long_chat_that_does_not_fit_each_part_is_told_by_its_first_lines() -> None:
     at = {"said_at": START, "detail": False, "speaker": ""}
     lines = [fact(100 * part + rank, part=part, **at) for part in range(4) for rank in range(10)]
-    told = ids(pack(Pool([], "o200k_base", written=lines), 400))
-    shown = [[rank for rank in range(10) if 100 * part + rank in told] for part in range(4)]
+    packed = ids(pack(Pool([], "o200k_base", written=lines), 400))
+    shown = [[rank for rank in range(10) if 100 * part + rank in packed] for part in range(4)]
     assert all(ranks[:2] == [0, 1] and len(ranks) < 10 for ranks in shown)
 
 

@@ -49,13 +49,13 @@ def test_making_a_chat_private_erases_what_came_from_it() -> None:
     to_a_month(bank)
     assert derived()
     services.set_audience(bank, chat_key="zelda", readers=(), actor="zelda", now=MONDAY + 91 * DAY)
-    assert not derived() and WORD not in told_without_turns(bank)
+    assert not derived() and WORD not in memory_text(bank)
     assert places(WORD)  # her own chat still has it
     run(MONDAY + 92 * DAY)
     assert not derived() and sound(bank)
 
 
-def told_without_turns(bank: Bank) -> str:
+def memory_text(bank: Bank) -> str:
     """All that a model is told."""
     memory = services.prompt_memory(Bank.objects.get(pk=bank.pk), question=f"{WORD} contract {NUMBER}")
     return memory.block.text + memory.recalled.text
@@ -70,7 +70,7 @@ def test_made_public_again_a_chat_is_read_as_if_it_were_new() -> None:
         services.set_audience(bank, chat_key="zelda", readers=() if private else None, actor="zelda", now=MONDAY + DAY)
     assert (chat_of(bank, "zelda").pending_outputs, derived()) == (1, set())
     run(MONDAY + DAY)
-    assert WORD in told_without_turns(bank) and sound(bank)
+    assert WORD in memory_text(bank) and sound(bank)
 
 
 def test_a_digest_written_beside_a_chat_that_became_private_loses_what_it_may_have_of_it(model: ScriptedLLM) -> None:
@@ -91,7 +91,7 @@ def test_who_opts_out_is_in_no_memory_and_the_others_are() -> None:
     planted(bank, beside=OTHER_MESSAGE)
     run(MONDAY + HOUR)
     services.opt_out(bank, author="Zelda", actor="zelda", now=MONDAY + DAY)
-    assert not derived() and "Lisbon" in told_without_turns(bank)
+    assert not derived() and "Lisbon" in memory_text(bank)
     assert Output.objects.filter(author="Zelda").exists() and chat_of(bank, "zelda").title
     say(bank, "zelda", SECRET, author="Zelda", at=MONDAY + DAY)
     say(bank, "more", SECRET, author="Zelda", at=MONDAY + DAY)
@@ -110,7 +110,7 @@ def test_who_opts_in_again_is_remembered_from_then_on() -> None:
     services.opt_out(bank, author="Zelda", out=False, actor="zelda", now=MONDAY + DAY)
     say(bank, "zelda", OTHER_MESSAGE, author="Zelda", at=MONDAY + 2 * DAY)
     run(MONDAY + 3 * DAY)
-    assert not derived() and "Lisbon" in told_without_turns(bank)
+    assert not derived() and "Lisbon" in memory_text(bank)
 
 
 def test_no_model_reads_the_words_of_who_is_left_out(model: ScriptedLLM) -> None:

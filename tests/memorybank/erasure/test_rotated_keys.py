@@ -26,7 +26,7 @@ def rotated() -> Iterator[None]:
         yield
 
 
-def told(bank: Bank) -> bool:
+def is_recorded(bank: Bank) -> bool:
     return Chat.objects.filter(bank=bank, key="c").exists()
 
 
@@ -39,7 +39,7 @@ def test_a_tombstone_of_the_old_key_still_refuses(target: dict[str, str]) -> Non
         say(bank, "c", "The crane is orange.", key="1")
     with override_settings(SECRET_KEY="another"):  # without the fallback nobody can know: this is what would happen
         say(bank, "c", "The crane is orange.", key="1")
-        assert told(bank)
+        assert is_recorded(bank)
 
 
 def test_a_value_that_was_masked_under_the_old_key_is_masked_and_forgotten_under_the_new() -> None:
@@ -69,7 +69,7 @@ def test_a_replay_takes_what_it_lacks_and_leaves_what_was_said_since() -> None:
     with rotated():
         report = replay(bank, rows, actor="alice", now=MONDAY + 2 * DAY)
     assert (report.known, report.taken, report.erased, report.turns) == (0, 4, 1, 1)  # of chats and of their turns
-    assert not told(bank)
+    assert not is_recorded(bank)
     [undecided] = report.undecided
     assert Erasure.objects.get(pk=undecided).kind == Erasure.Kind.CHAT
     assert Chat.objects.filter(bank=bank, key="d").exists()

@@ -228,7 +228,7 @@ def test_a_mask_survives_cleaning(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "tidied"),
     [
         ("You know, the pump is loud.", "The pump is loud."),
         ("You know how to toggle the display width.", "You know how to toggle the display width."),
@@ -246,5 +246,5 @@ def test_a_mask_survives_cleaning(said: str) -> None:
         ("The super fixed the boiler.", "The super fixed the boiler."),
     ],
 )
-def test_a_word_that_only_introduces_or_fills_goes_and_no_other(said: str, told: str) -> None:
-    assert tidy(said) == told
+def test_a_word_that_only_introduces_or_fills_goes_and_no_other(said: str, tidied: str) -> None:
+    assert tidy(said) == tidied

@@ -6,7 +6,7 @@ from memorybank.core.packing.items import as_line
 from memorybank.language.pack_loader import packs
 from memorybank.safety.quoting import name_words
 from memorybank.safety.rule_signs import ASSISTANTS, AUTHORITY_SIGNS, DEFINING, concerns_others, is_claim
-from tests.support.factories import told
+from tests.support.factories import wording_of
 
 NAMES = name_words(["Priya Raman", "Tom Weiss", "李娜"])
 
@@ -75,5 +75,5 @@ def test_what_a_word_means_and_what_the_assistant_is_is_a_claim_of_anybody(text:
     ],
 )
 def test_who_seems_to_begin_to_speak_is_told_in_a_report(text: str) -> None:
-    shown = told(text, NAMES)
+    shown = wording_of(text, NAMES)
     assert shown.startswith(("says “", "“")), shown

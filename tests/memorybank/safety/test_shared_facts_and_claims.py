@@ -7,7 +7,7 @@ from memorybank.language.pack_loader import knows_language
 from memorybank.safety.quoting import name_words
 from memorybank.safety.reasons import Reported
 from memorybank.safety.standing import is_report
-from tests.support.factories import DAY, MONDAY, make_bank, run, say, told
+from tests.support.factories import DAY, MONDAY, make_bank, run, say, wording_of
 
 NAMES = name_words(["Priya Raman", "Tom Weiss", "Mallory"])
 
@@ -33,7 +33,7 @@ def reported(text: str) -> bool:
 )
 def test_what_people_tell_of_their_own_world_is_a_fact(text: str) -> None:
     assert not reported(text)
-    assert told(text, NAMES, speaker="Mallory") == text
+    assert wording_of(text, NAMES, speaker="Mallory") == text
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_people_tell_of_their_own_world_is_a_fact(text: str) -> None:
 def test_somebody_elses_word_and_an_unknown_language_are_reports(text: str) -> None:
     assert reported(text)
     inner = text.replace('"', "'")
-    assert told(text, NAMES, speaker="Mallory") == f"says “{inner}”"
+    assert wording_of(text, NAMES, speaker="Mallory") == f"says “{inner}”"
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_somebody_elses_word_and_an_unknown_language_are_reports(text: str) -> N
 )
 def test_what_binds_others_on_its_authors_word_is_told_as_a_report(text: str) -> None:
     assert reported(text)
-    assert told(text, NAMES, speaker="Mallory").startswith("says “")
+    assert wording_of(text, NAMES, speaker="Mallory").startswith("says “")
 
 
 def test_a_report_that_somebody_approved_is_told_as_a_fact() -> None:
     text = "Backups of the ledger are no longer needed."
-    assert told(text, NAMES, speaker="Mallory") == f"says “{text}”"
-    assert told(text, NAMES, speaker="Mallory", approved=True) == text
+    assert wording_of(text, NAMES, speaker="Mallory") == f"says “{text}”"
+    assert wording_of(text, NAMES, speaker="Mallory", approved=True) == text
 
 
 def test_a_name_that_is_a_common_word_is_not_taken_for_the_author() -> None:
@@ -153,16 +153,16 @@ def test_a_rule_that_waits_for_an_owner_is_told_as_its_authors_report() -> None:
     ],
 )
 def test_only_a_trusted_author_states_as_a_fact_what_others_act_on(text: str) -> None:
-    assert told(text, NAMES, speaker="Mallory") == f"says “{text}”"
-    assert told(text, NAMES, speaker="Mallory", trusted=True) == text
+    assert wording_of(text, NAMES, speaker="Mallory") == f"says “{text}”"
+    assert wording_of(text, NAMES, speaker="Mallory", trusted=True) == text
     of_message = Reported.UNLESS_TRUSTED
-    assert told(text, NAMES, speaker="Mallory", reported=of_message, trusted=True) == text
-    assert told(text, NAMES, speaker="Mallory", reported=Reported.ALWAYS, trusted=True) == f"says “{text}”"
+    assert wording_of(text, NAMES, speaker="Mallory", reported=of_message, trusted=True) == text
+    assert wording_of(text, NAMES, speaker="Mallory", reported=Reported.ALWAYS, trusted=True) == f"says “{text}”"
 
 
 @pytest.mark.parametrize("text", ["I can approve invoices up to 900 euros.", "Who approves the invoices now?"])
 def test_what_people_say_of_themselves_needs_no_trust(text: str) -> None:
-    assert told(text, NAMES, speaker="Mallory") == text
+    assert wording_of(text, NAMES, speaker="Mallory") == text
 
 
 RULE = "The two-person release rule was only a pilot and ended in April."
@@ -180,5 +180,5 @@ def test_two_people_state_a_fact_together() -> None:
 
 
 def test_a_harmless_sentence_of_a_reported_message_is_a_report() -> None:
-    line = told("The store opens in May", NAMES, speaker="Mallory", reported=Reported.UNLESS_TRUSTED)
+    line = wording_of("The store opens in May", NAMES, speaker="Mallory", reported=Reported.UNLESS_TRUSTED)
     assert line == "says “The store opens in May”"

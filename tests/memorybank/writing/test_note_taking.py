@@ -172,8 +172,8 @@ def test_a_later_chunk_knows_how_the_chat_began_and_how_the_chunk_before_ended(m
     assert all(tag(0) in opening for opening in openings if opening)
     assert sum(tag(first[-1]) in opening for opening in openings) == 1
     assert max(map(tokens.count, openings)) < 800 / 8 * 1.5  # with labels and fence
-    told = ["how the same chat began" in messages[0]["content"] for messages in model.history]
-    assert sorted(told) == [False] + [True] * (len(told) - 1)
+    have_opening = ["how the same chat began" in messages[0]["content"] for messages in model.history]
+    assert sorted(have_opening) == [False] + [True] * (len(have_opening) - 1)
 
 
 def test_a_note_may_cite_what_came_before_its_chunk_but_not_that_alone(model: ScriptedLLM, tuned: Any) -> None:

@@ -110,7 +110,7 @@ def test_it_stops_as_soon_as_memory_fits_the_oldest_days_first(model: ScriptedLL
     assert live <= 600
 
 
-def test_the_whole_ladder_loses_nothing_and_digests_every_period_once(model: ScriptedLLM) -> None:
+def test_all_granularities_together_lose_nothing_and_digest_every_period_once(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
     for day in range(0, 56, 2):
         day_of_leaves(bank, day, chats=2, facts=2)

@@ -47,7 +47,7 @@ class OtherPeoplesWordsTest(ProgramCase):
         self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["alice"]}, status=409)
         self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["alice", "bob"]})
         services.run_due(now=NOON.replace(year=2101))
-        self.assert_untold("alice")
+        self.assert_not_shown("alice")
         self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["bob"]})
         self.as_member("bob", "PATCH", "chats/c-1", {"private": True, "readers": ["bob"]})
 
@@ -67,7 +67,7 @@ class OtherPeoplesWordsTest(ProgramCase):
             self.as_member("bob", "POST", "outputs", turn, status=201)
         services.run_due(now=NOON.replace(year=2101))
         self.assertFalse(Output.objects.filter(chat__key__in=["c-1", "c-2"], quotes_private=False).exists())
-        self.assert_untold("alice")
+        self.assert_not_shown("alice")
 
     def test_a_word_that_markup_or_hidden_signs_divide_is_recognised(self) -> None:
         arguments = {"name": "write", "arguments": '{"merger": "with\\nZarquon"}'}
@@ -118,7 +118,7 @@ class OtherPeoplesWordsTest(ProgramCase):
         batch = {"outputs": [{**own, "chat": "new"}, {**turn, "chat": "new"}]}
         self.as_member("bob", "POST", "outputs/batch", batch, status=409)
         services.run_due(now=NOON.replace(year=2101))
-        self.assert_untold("alice")
+        self.assert_not_shown("alice")
 
     def test_a_programs_private_chat_is_for_its_key(self) -> None:
         scopes = [Scope.READ, Scope.WRITE]
@@ -186,6 +186,6 @@ class OtherPeoplesWordsTest(ProgramCase):
             self.as_member("bob", "PATCH", f"chats/{chat}", {"private": True, "readers": ["bob"]})
         self.assertNotIn("Wombat", str([self.ask("GET", path) for path in ("outputs", "facts")]))
 
-    def assert_untold(self, name: str) -> None:
+    def assert_not_shown(self, name: str) -> None:
         self.assertNotIn("Zarquon", str(self.as_member(name, "GET", "facts")))
         self.assertNotIn("Zarquon", str(self.as_member(name, "POST", "recall", {"question": QUESTION})))

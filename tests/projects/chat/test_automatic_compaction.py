@@ -93,7 +93,7 @@ class TestProbes(LongChat):
             }
             with override_settings(MEMORYBANK={"LLMS": {"chat": options}}):
                 llm.reset()
-                told = self.compact()
+                announced = self.compact()
                 answers = {asked: self.say(self.alice, self.chat, asked).json()["answer"] for *_, asked, _ in PROBES}
                 llm.reset()
             self.assertGreater(server.calls, 15 + len(PROBES))
@@ -102,7 +102,7 @@ class TestProbes(LongChat):
                     self.assertIn(known, answers[asked])
             self.assert_valid(server.requests[-1]["messages"])
         made = Checkpoint.objects.get()
-        self.assertEqual(told, made)
+        self.assertEqual(announced, made)
         self.assertLess(made.tokens_after, made.tokens_before // 5)
 
     def assert_valid(self, messages: list[dict[str, Any]]) -> None:

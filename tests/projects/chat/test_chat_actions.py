@@ -100,16 +100,16 @@ class OwnChatsTest(Cast):
         [fact] = Fact.objects.filter(text=CRANE)
         services.pin(self.apollo.bank, fact_ids=[fact.pk], actor="alice")
 
-        def told() -> bool:
+        def block_has_it() -> bool:
             return "zanzibar" in services.prompt_memory(self.apollo.bank).block.text
 
         page = self.post(self.bob, "private", audience="me")
         self.assertContains(page, "This would leave everybody else’s memory")
         self.assertContains(page, CRANE)
-        self.assertTrue(told())
+        self.assertTrue(block_has_it())
         page = self.post(self.bob, "private", audience="me", sure="yes")
         self.assertContains(page, "Others are no longer told what this chat says")
-        self.assertFalse(told())
+        self.assertFalse(block_has_it())
         form = re.search(r'class="undo">(.*?)</form>', page.content.decode(), re.DOTALL)
         assert form
         fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form[1]))
@@ -117,7 +117,7 @@ class OwnChatsTest(Cast):
         self.assertRedirects(page, self.chat_url(self.chat))
         self.assertContains(page, "Undone: the chat is remembered for whom it was before.")
         services.run(bank=self.apollo.bank)
-        self.assertTrue(told())
+        self.assertTrue(block_has_it())
         self.assertTrue(Fact.objects.get(pk=fact.pk).pinned)
         self.post(self.bob, "private", audience="me", sure="yes")
         self.say(self.bob, self.chat, "And who paints it?")  # meanwhile: it is no undoing any more

@@ -394,9 +394,9 @@ class MemoryUsedTest(TurnCase):
         page = self.used()
         ferry = Output.objects.get(chat__key="ferry")
         self.assertContains(page, "zanzibar crane")
-        told = {used.line.text: used for used in page.context["block_lines"]}
-        self.assertIn("/chats/ferry/?before=", told[ferry.question].own_turns[0])
-        self.assertEqual([told[CRANE].own_turns, told[CRANE].why], [[], ""])
+        lines = {used.line.text: used for used in page.context["block_lines"]}
+        self.assertIn("/chats/ferry/?before=", lines[ferry.question].own_turns[0])
+        self.assertEqual([lines[CRANE].own_turns, lines[CRANE].why], [[], ""])
         self.assertContains(page, "From a chat that you cannot open.")
         self.assertNotContains(page, "The messages it came from have been deleted.")
         self.chat = self.begin_chat(self.alice, self.apollo)

@@ -513,9 +513,9 @@ class UnansweredTest(Cast):
         for thread in enumerate_threads():
             if thread.name == "operator":
                 thread.join(PROCESS_TIMEOUT_SECONDS)
-        [told] = mail.outbox  # once, however often it fails
-        self.assertEqual((told.to, "HTTP 401: wrong key" in told.body), (["op@example.com"], True))
-        self.assertNotIn(self.QUESTION, told.body)
+        [mailed] = mail.outbox  # once, however often it fails
+        self.assertEqual((mailed.to, "HTTP 401: wrong key" in mailed.body), (["op@example.com"], True))
+        self.assertNotIn(self.QUESTION, mailed.body)
 
     @with_chat_model()
     def test_asking_again_replaces_the_message_and_answers_it(self) -> None:
@@ -695,13 +695,13 @@ class SharedMemoryTest(Cast):
 
     def test_one_member_s_chat_becomes_memory_in_another_member_s_prompt(self) -> None:
         self.switch_on(self.apollo)
-        told = self.begin_chat(self.alice, self.apollo)
-        self.say(self.alice, told, self.SECRET)
-        told.refresh_from_db()
-        assert told.last_output_at
+        chat = self.begin_chat(self.alice, self.apollo)
+        self.say(self.alice, chat, self.SECRET)
+        chat.refresh_from_db()
+        assert chat.last_output_at
         self.assertNotIn("Lisbon", self.prompt_of(self.bob))
 
-        services.run(bank=self.apollo.bank, now=told.last_output_at + timedelta(minutes=11))
+        services.run(bank=self.apollo.bank, now=chat.last_output_at + timedelta(minutes=11))
         self.assertIn("Lisbon", self.prompt_of(self.bob))
 
     def test_another_tenant_s_prompt_has_no_memory_of_the_project(self) -> None:

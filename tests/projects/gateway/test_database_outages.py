@@ -228,15 +228,15 @@ def test_what_was_committed_without_an_acknowledgement_is_recorded_once(tmp_path
     server = needs_postgres()
     with DatabaseProxy(server) as proxy, gateway(tmp_path, postgres=server, through=proxy, **BUDGET) as served:
         tool_loops(served, "acme/hermes")
-        calls, undisturbed = served.calls(), told(served, "acme/hermes")
+        calls, undisturbed = served.calls(), turns_of(served, "acme/hermes")
         assert [(turn["status"], len(turn["messages"])) for turn in undisturbed] == [("ok", 2), ("ok", 2)]
         proxy.loses_commits = True
         tool_loops(served, "acme/apollo")
         assert proxy.lost >= 4, "at least one commit of each request"
-        assert told(served, "acme/apollo") == undisturbed
+        assert turns_of(served, "acme/apollo") == undisturbed
         assert served.calls() == [*calls, *calls]
 
 
-def told(served: Gateway, project: str) -> list[dict[str, Any]]:
+def turns_of(served: Gateway, project: str) -> list[dict[str, Any]]:
     """The turns of a project, without what names its chats."""
     return [{name: value for name, value in turn.items() if name != "chat"} for turn in served.turns(project)]

@@ -43,13 +43,13 @@ async def everything(served: Gateway, key: str, mode: str = "auto") -> str:
         return json.dumps([item.model_dump(mode="json") for item in answers])
 
 
-async def told(served: Gateway, tool: str, arguments: dict[str, Any]) -> Any:
+async def answer_of(served: Gateway, tool: str, arguments: dict[str, Any]) -> Any:
     async with connected(served, served.keys[OUR_PROJECT]) as memory:
         return await memory.call_tool(tool, arguments)
 
 
 def test_what_one_client_remembers_is_told_to_the_next_one_and_to_no_other_project(served: Gateway) -> None:
-    noted = asyncio.run(told(served, "remember", {"text": DECISION}))
+    noted = asyncio.run(answer_of(served, "remember", {"text": DECISION}))
     assert not noted.is_error
     served.summarise(OUR_PROJECT)
     for mode in ("auto", "legacy"):  # by discovery, and by the handshake of older clients

@@ -147,7 +147,7 @@ box.addEventListener("keydown", (event) => {
 document.getElementById("keys").hidden = byThumb;
 listen(settle);
 follow(() => !sending && !isWriting(), () => listen(settle));
-const told = document.querySelector("main > .notice[role=status]"); // what became of an act, with Undo: it stands above the turns
+const notice = document.querySelector("main > .notice[role=status]"); // what became of an act, with Undo: it stands above the turns
 const isNew = document.getElementById("nothing-yet");
-if (!told && !isNew && !location.hash && !new URLSearchParams(location.search).has("before")) toEnd();
+if (!notice && !isNew && !location.hash && !new URLSearchParams(location.search).has("before")) toEnd();
 if (isNew && !byThumb) box.focus(); // a phone would open its keyboard over the page
