@@ -13,8 +13,6 @@ from memorybank.reading.recall.index_terms import hash_word
 
 #: The newest turns with a word in which it is looked for among what people said.
 MAX_TURNS_PER_WORD = 20
-#: Words that one query looks up, because databases limit its columns.
-WORDS_PER_QUERY = 200
 
 
 def mark_quotes(bank: Bank, private: Chat, words: frozenset[str]) -> OutputsByChat:
@@ -55,11 +53,8 @@ def _written_words(turn: Output) -> frozenset[str]:
 def _public_sources(bank: Bank, words: Collection[str]) -> dict[str, Chat]:
     """A public chat for each of these words that a person has said in one. Turns that are not indexed do not count."""
     ordered = sorted(words)
-    turns = dict[str, list[int]]()
-    for start in range(0, len(ordered), WORDS_PER_QUERY):
-        piece = ordered[start : start + WORDS_PER_QUERY]
-        found, _ = index.postings(bank.pk, [hash_word(bank.pk, word) for word in piece], viewer=NOBODY)
-        turns.update((word, sorted(own)[-MAX_TURNS_PER_WORD:]) for word, own in zip(piece, found, strict=True))
+    found, _ = index.postings(bank.pk, [hash_word(bank.pk, word) for word in ordered], viewer=NOBODY)
+    turns = {word: sorted(own)[-MAX_TURNS_PER_WORD:] for word, own in zip(ordered, found, strict=True)}
     rows = Output.objects.visible_to().filter(pk__in={pk for own in turns.values() for pk in own})
     rows = rows.exclude(answer="", quoted_chats__isnull=False)  # notes
     said = {

@@ -19,8 +19,6 @@ from memorybank.reading.recall.index_terms import content_words, hash_word, spli
 
 #: Limits of what is compared: the newest turns and notes of private chats, and words of one text.
 MAX_TURNS, MAX_NOTES, MAX_WORDS = 20_000, 20_000, 2_000
-#: Words that one query looks up, because databases limit its columns.
-WORDS_PER_QUERY = 200
 #: Limit of a chat's newest turns that are not indexed yet.
 MAX_PENDING_TURNS = 100
 
@@ -80,8 +78,7 @@ def _private_places(
     index: IndexCache, private: _PrivateIndex, asked: list[str], chat: int | None
 ) -> dict[str, list[int]]:
     """The private turns and notes with each of these words, unless a public chat or ``chat`` has it."""
-    pieces = [asked[start : start + WORDS_PER_QUERY] for start in range(0, len(asked), WORDS_PER_QUERY)]
-    postings = [turns for piece in pieces for turns in index.postings(piece)[0]]
+    postings, _ = index.postings(asked)
     places = {word: [*turns, *private.notes.get(word, ())] for word, turns in zip(asked, postings, strict=True)}
     return {
         word: found

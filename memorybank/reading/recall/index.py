@@ -8,6 +8,8 @@ from django.db import connection
 from memorybank.reading.recall import postgres, sqlite
 from memorybank.reading.recall.index_terms import chat_word, private_word, reader_word
 
+#: Words that one query looks up, because databases limit its columns.
+WORDS_PER_QUERY = 200
 VENDORS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgres}
 
 
@@ -16,15 +18,20 @@ def postings(
 ) -> tuple[list[list[int]], int]:
     """For each index word, the ids of outputs that contain it; and the number of outputs that ``viewer`` may not read.
 
-    The ids leave out those outputs and the outputs of the chat ``without_chat``. One query.
+    The ids leave out those outputs and the outputs of the chat ``without_chat``. One query for each
+    ``WORDS_PER_QUERY`` words.
     """
     vendor = VENDORS[connection.vendor]
     readers = [vendor.match(reader_word(bank_id, viewer))] if viewer else []
     hidden = vendor.match(private_word(bank_id), *readers)
     unwanted = [hidden, *([vendor.match(chat_word(bank_id, without_chat))] if without_chat else [])]
     # Words of chat text are hashed, so the query needs no quoting: see index_terms.
-    queries = [*[vendor.IDS_QUERY] * len(words), vendor.COUNT_QUERY]
-    *found, [count] = _lists(queries, [*(vendor.match(word, *unwanted) for word in words), hidden])
+    found, count = list[list[int]](), 0
+    for start in range(0, max(len(words), 1), WORDS_PER_QUERY):
+        piece = words[start : start + WORDS_PER_QUERY]
+        queries = [*[vendor.IDS_QUERY] * len(piece), vendor.COUNT_QUERY]
+        *ids, [count] = _lists(queries, [*(vendor.match(word, *unwanted) for word in piece), hidden])
+        found += ids
     return found, count
 
 

@@ -246,6 +246,18 @@ def test_the_excluded_chat_is_left_out_by_the_index_itself() -> None:
     assert {hit.chat for hit in services.recall(bank, "crane", exclude_chat="mine")} == {"other"}
 
 
+def test_more_words_than_a_query_has_columns_are_looked_up() -> None:
+    bank = make_bank()
+    turn = say(bank, "a", "The crane is orange.")
+    cover(bank)
+    crane = hash_word(bank.pk, stem("crane"))
+    hits, _ = index.postings(
+        bank.pk, [*(hash_word(bank.pk, f"word{number}") for number in range(2100)), crane], viewer=""
+    )
+    assert (len(hits), hits[-1]) == (2101, [turn.pk])
+    assert index.postings(bank.pk, [], viewer="") == ([], 0)
+
+
 def test_a_private_chat_leaves_the_index_at_once_and_returns_when_it_is_public_again() -> None:
     bank = make_bank()
     say(bank, "a", f"The {CANARY} is orange.")
