@@ -130,9 +130,13 @@ class EntryQuerySet(ByAudience["Entry"]):
         lines.decided_by_person().update(tier=digest.tier)
         self.update(parent=digest)
 
+    def waiting_for_rebuild(self) -> EntryQuerySet:
+        """Leaves and digests that lost a source, and live digests with a withdrawn line."""
+        return self.filter(Q(stale=True) | Q(outdated=True, parent=None))
+
     def to_rebuild(self) -> list[Entry]:
-        """The stale and the outdated digests, finest first; none while a stale leaf can still be rebuilt."""
-        stale = self.filter(Q(stale=True) | Q(outdated=True, parent=None)).visible_to()
+        """The digests among them, finest first; none while a leaf can still be rebuilt."""
+        stale = self.waiting_for_rebuild().visible_to()
         if stale.leaves().visible_to().filter(chat__parked_at=None).exists():
             return []
         return stale.digests().in_order().finest_first()

@@ -2,8 +2,6 @@
 
 from collections.abc import Collection
 
-from django.db.models import Q
-
 from memorybank.models import NOBODY, Bank, FactQuerySet, FactSource
 from memorybank.models.entry import EntryQuerySet
 
@@ -20,7 +18,7 @@ def entries_of(bank: Bank, *, viewer: str = NOBODY) -> EntryQuerySet:
 
 def count_stale_entries(bank: Bank) -> int:
     """The number of leaves and digests that wait to be rebuilt."""
-    return bank.entries.filter(Q(stale=True) | Q(outdated=True, parent=None)).count()
+    return bank.entries.waiting_for_rebuild().count()
 
 
 def restated_fact_ids(bank: Bank, facts: Collection[int]) -> set[int]:
