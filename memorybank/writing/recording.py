@@ -209,7 +209,8 @@ def add_messages(bank: Bank, output: Output, messages: Sequence[Any], *, now: da
 def _one_transaction() -> Iterator[None]:
     """A transaction, or a part of the caller's without a savepoint: two statements less for each message.
 
-    :class:`InvalidInput`, which is raised before anything is written, does not roll back the caller's.
+    :class:`InvalidInput`, which is raised before anything is written, does not roll back the caller's. Any other error
+    does, also if the caller catches it: without a savepoint nobody knows what was written.
     """
     refusal = None
     with transaction.atomic(savepoint=False):

@@ -43,7 +43,8 @@ def record(
     ``replaces`` are ids of outputs of the chat: they are set aside in the transaction that records the answer, as its
     earlier versions, and stay if there is none. ``metadata`` are labels that no model reads. If the output begins a
     chat, ``private`` and ``readers`` set who may read its memory (default: the bank's setting), and ``begun_by`` names
-    the program. Raises :class:`InvalidInput`, naming the field and the limit.
+    the program. Raises :class:`InvalidInput`, naming the field and the limit; any other error rolls back the caller's
+    transaction, too.
     """
     new = NewOutput(
         chat_key=chat_key,
@@ -88,7 +89,7 @@ def complete(
     memory. The first answer wins, whichever attempt it is from; a failure of any attempt but the latest changes and
     replaces nothing. ``title`` names an untitled chat; ``messages`` are those between question and answer, if they were
     not known when the output was recorded. ``quotes`` is what the answer repeats of the memory that it was given.
-    Raises :class:`InvalidInput` if the output has been erased.
+    Raises :class:`InvalidInput` if the output has been erased; any other error rolls back the caller's transaction.
     """
 
     outcome = AttemptResult(status, answer, error, title, messages, quotes)

@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
+from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
@@ -66,6 +67,24 @@ def test_an_answer_nobody_got_is_kept_but_does_not_wait_for_a_summary(status: st
     say(bank, "c", "Tell me everything.", status=status)
     assert Output.objects.get().status == status
     assert (chat_of(bank, "c").pending_outputs, chat_of(bank, "c").due_at) == (0, None)
+
+
+def test_a_refusal_leaves_the_callers_transaction_and_any_other_error_rolls_it_back() -> None:
+    bank = make_bank()
+    say(bank, "erased", "We ship on Friday.")
+    services.erase(bank, chat="erased", actor="alice", now=MONDAY)
+    with transaction.atomic():
+        say(bank, "c", "At noon.")
+        with pytest.raises(InvalidInput, match="erased"):
+            say(bank, "erased", "We ship on Friday.")
+    assert Output.objects.count() == 1
+    with transaction.atomic():
+        say(bank, "c", "By ferry.")
+        with pytest.raises(IntegrityError):
+            services.record(bank, chat_key="d", author="Priya", question="Where?", begun_by=None)  # type: ignore[arg-type]
+        with pytest.raises(TransactionManagementError):
+            Output.objects.count()
+    assert Output.objects.count() == 1
 
 
 def test_an_old_turn_recorded_late_does_not_make_the_chat_older() -> None:
