@@ -79,22 +79,30 @@ def own_site(tmp_path: Path) -> Iterator[Site]:
         yield made
 
 
-def opened(own_site: Site, reader: Script) -> str:
-    """Bob's long chat, on its page."""
-    reader.post("/login/", reader.get("/login/"), username="bob", password="a pass phrase")
-    return reader.get(reader.path)
-
-
-def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_server(own_site: Site) -> None:
+@pytest.fixture
+def reader(own_site: Site) -> Script:
+    """Bob, who has a long chat; no server answers yet."""
     set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
     assert set_up.code == 0, set_up.err
     talked = own_site.call("shell", "--verbosity", "0", "-c", TALK)
     assert talked.code == 0, talked.err
     reader = Script(f"http://127.0.0.1:{free_port()}")
     reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
+    return reader
+
+
+def opened(reader: Script) -> str:
+    """Bob's long chat, on its page."""
+    reader.post("/login/", reader.get("/login/"), username="bob", password="a pass phrase")
+    return reader.get(reader.path)
+
+
+def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_server(
+    own_site: Site, reader: Script
+) -> None:
     with Held() as model:
         web = serve(own_site, reader, model)
-        page = opened(own_site, reader)
+        page = opened(reader)
         status, answer = reader.ask(page, "/compact the ports")
         assert (status, answer["compaction"]["percent"]) == (202, 0)
         wait_until(model.asked.is_set, "asked", own_site)
@@ -128,15 +136,10 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
     assert own_site.ask("SELECT focus, awaited, leased_until FROM memorybank_compaction") == [("", False, None)]
 
 
-def test_one_that_kills_its_process_is_resumed_once(own_site: Site) -> None:
-    set_up = own_site.call("shell", "--verbosity", "0", "-c", PEOPLE)
-    talked = own_site.call("shell", "--verbosity", "0", "-c", TALK)
-    assert (set_up.code, talked.code) == (0, 0)
-    reader = Script(f"http://127.0.0.1:{free_port()}")
-    reader.path = f"/p/acme/apollo/chats/{set_up.out.split()[-1]}/"
+def test_one_that_kills_its_process_is_resumed_once(own_site: Site, reader: Script) -> None:
     with Held() as model:
         web = serve(own_site, reader, model)
-        assert reader.ask(opened(own_site, reader), "/compact")[0] == 202
+        assert reader.ask(opened(reader), "/compact")[0] == 202
         for percent in (0, None):
             wait_until(model.asked.is_set, "asked", own_site)
             model.asked.clear()

@@ -36,6 +36,18 @@ def month(model: ScriptedLLM) -> tuple[Bank, Entry]:
     return bank, digests("month")[0]
 
 
+@pytest.fixture
+def paraphrased(month: tuple[Bank, Entry]) -> Bank:
+    """That bank; a line of the month has a word of the chat "contract" without citing it, which became private."""
+    bank, digest = month
+    public = Fact.objects.filter(entry__chat__key="other1").earliest("pk")
+    add_fact(digest, "A journey to Lisbon is planned.", position=91, citations=[public.pk])
+    with llm.using("summary", None):
+        run(NOW)
+        narrow(bank, "contract")
+    return bank
+
+
 def narrow(bank: Bank, key: str, *, at: datetime = NOW) -> None:
     services.set_audience(bank, chat_key=key, readers=[ANN], actor="ann", now=at)
 
@@ -124,13 +136,9 @@ def test_nobody_meets_a_withdrawn_line_and_what_else_it_told_stands_in_its_place
     assert sound(bank)
 
 
-def test_erasing_a_private_chat_deletes_its_withdrawn_lines_for_good(month: tuple[Bank, Entry]) -> None:
-    bank, digest = month
-    public = Fact.objects.filter(entry__chat__key="other1").earliest("pk")
-    add_fact(digest, "A journey to Lisbon is planned.", position=91, citations=[public.pk])
+def test_erasing_a_private_chat_deletes_its_withdrawn_lines_for_good(paraphrased: Bank) -> None:
+    bank = paraphrased
     with llm.using("summary", None):
-        run(NOW)
-        narrow(bank, "contract")
         services.erase(bank, chat="contract", actor="ann", now=NOW + MINUTE)
         run(NOW + HOUR)
     assert not Fact.objects.filter(text__contains=CANARY).exists()
@@ -138,13 +146,9 @@ def test_erasing_a_private_chat_deletes_its_withdrawn_lines_for_good(month: tupl
     assert sound(bank)
 
 
-def test_deleting_the_row_of_a_private_chat_shows_none_of_its_words(month: tuple[Bank, Entry]) -> None:
-    bank, digest = month
-    public = Fact.objects.filter(entry__chat__key="other1").earliest("pk")
-    add_fact(digest, "A journey to Lisbon is planned.", position=91, citations=[public.pk])
+def test_deleting_the_row_of_a_private_chat_shows_none_of_its_words(paraphrased: Bank) -> None:
+    bank = paraphrased
     with llm.using("summary", None):
-        run(NOW)
-        narrow(bank, "contract")
         Chat.objects.filter(key="contract").delete()
         run(NOW + HOUR)
     assert CANARY not in everywhere(bank)
