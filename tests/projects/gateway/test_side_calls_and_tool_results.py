@@ -51,7 +51,8 @@ def test_another_role_is_never_a_person(served: Gateway, path: str, role: str) -
     assert "codeword" not in str(served.turns()[-1]["messages"])
     assert int(response_headers["x-memory-recalled-tokens"]) > 0
     assert "perhaps relevant" in str([item["content"] for item in items if item["role"] == "user"])
-    assert all("perhaps relevant" not in str(item["content"]) for item in by_program)
+    # The block stands behind the program's words. It may quote an answer that repeats notes, as the upstream's do.
+    assert all("perhaps relevant" not in str(item["content"]).partition("Project memory:")[0] for item in by_program)
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "messages", "responses"])
