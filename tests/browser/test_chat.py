@@ -177,6 +177,7 @@ def test_another_answer_takes_the_place_of_the_one_before(chromium: Browser, ser
     page.context.close()
 
 
+@only_in_ci
 def test_the_memory_of_an_answer_is_shown_where_it_stands(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, HEBREW)
     page.get_by_role("textbox", name="Message").fill("Which colour has the crane?")
@@ -191,6 +192,7 @@ def test_the_memory_of_an_answer_is_shown_where_it_stands(chromium: Browser, ser
     page.context.close()
 
 
+@only_in_ci
 def test_an_answer_is_copied_as_it_was_written_and_that_is_said(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, ROPES)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -276,6 +278,7 @@ def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromi
     page.context.close()
 
 
+@only_in_ci
 def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, KEYS_CHAT_PATH, "phone, dark")
     page.get_by_text("Remembered for: Everyone in the project").click()

@@ -159,6 +159,7 @@ def test_what_is_stopped_before_it_begins_may_be_asked_again(page: Page, model: 
     expect(page.locator("#turns .turn")).to_have_count(1)
 
 
+@only_in_ci
 def test_a_model_that_fails_in_mid_answer_leaves_the_message(page: Page, model: Dictated) -> None:
     model.mode = "break-off"
     model.say(ALL)

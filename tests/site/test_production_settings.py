@@ -21,6 +21,7 @@ from tests.projects.chat.test_lost_answers import PEOPLE, Browser, Stalling, fre
 from tests.support.cast import Cast, without_models
 from tests.support.commands import NO_MODEL, OURS, PROCESS_TIMEOUT_SECONDS, ROOT, run
 from tests.support.own_site import site, wait_until
+from tests.support.requirements import only_in_ci
 
 #: As docs/settings.md says for a site behind a server that speaks HTTPS.
 PRODUCTION = {
@@ -204,6 +205,7 @@ def documented() -> list[str]:
     return ["-m", *command.split()]
 
 
+@only_in_ci
 @pytest.mark.own_servers
 def test_the_documented_server_answers_others_while_a_model_is_slow(tmp_path: Path) -> None:
     with Stalling() as model, site(tmp_path, SECRET_KEY="x" * 50, LLM_BASE_URL=model.base_url) as served:

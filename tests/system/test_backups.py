@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.gateway_site import gateway
 from tests.support.own_site import Site, kill, site, wait_until
-from tests.support.requirements import in_ci, needs_postgres
+from tests.support.requirements import IS_CI, in_ci, needs_postgres
 
 pytestmark = [pytest.mark.long, pytest.mark.own_servers]
 
@@ -45,10 +45,13 @@ def done(made: Site, *command: object, stdin: str = "") -> str:
 
 
 def loading(made: Site) -> "subprocess.Popen[bytes]":
-    """Turns that go on coming in."""
+    """Turns that go on coming in while the database is copied."""
     lines = made.data / "load.jsonl"
     lines.write_text(
-        "".join(line(f"load-{n % 50}", "ann", f"Pallet {n} is in hall {n % 7}.", f"l{n}") for n in range(3000))
+        "".join(
+            line(f"load-{n % 50}", "ann", f"Pallet {n} is in hall {n % 7}.", f"l{n}")
+            for n in range(3000 if IS_CI else 300)
+        )
     )
     return made.start("manage.py", "import_chats", lines)
 

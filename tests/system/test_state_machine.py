@@ -45,7 +45,7 @@ LIMITS = {
 }
 SETTINGS = hypothesis.settings(
     max_examples=max(1, hypothesis.settings.default.max_examples // 12 - (not IS_CI)),  # each is a small life
-    stateful_step_count=20,
+    stateful_step_count=20 if IS_CI else 12,
     suppress_health_check=list(HealthCheck),
     report_multiple_bugs=False,
 )
