@@ -70,10 +70,11 @@ def _in(method: str, source: bytes) -> Iterator[CatalogueMessage]:
 
 
 def _templatized(path: Path) -> bytes:
-    """A template as Python with its messages in it."""
+    """A template as Python with its messages in it; without its indentation, which is not Python's."""
     from django.utils.translation.template import templatize
 
-    return templatize(path.read_text(encoding="utf-8"), origin=str(path)).encode()
+    lines = templatize(path.read_text(encoding="utf-8"), origin=str(path)).splitlines()
+    return "\n".join(map(str.lstrip, lines)).encode()
 
 
 def _of_models(app: str) -> Iterator[CatalogueMessage]:

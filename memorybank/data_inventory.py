@@ -126,7 +126,10 @@ RECORDS_ROW = PrivacyRow(
     "the project is deleted",
 )
 REQUESTS_ROW = PrivacyRow(
-    "who opted out, and requests to forget", "account names and ids of turns", "the project is deleted"
+    "who opted out, requests to forget, and objections to lines with their reasons",
+    "account names and ids of turns and lines; reasons with secrets masked",
+    "the project is deleted; a reason when the owners have decided, when its line or author is erased, or when it is "
+    "older than the project keeps turns",
 )
 INDEX_ROW = PrivacyRow(
     "the search index and, with an embedding model, vectors of turns",
@@ -291,7 +294,15 @@ TABLES = [
         PrivacyRow("whom a private chat is for", "keys of people", "the audience is changed, or the chat is erased"),
     ),
     StoredTable(OptOut, ("author",), "bank", Erasing.KEEP, REQUESTS_ROW),
-    StoredTable(ErasureRequest, ("author", "closed_by"), "bank", Erasing.KEEP, REQUESTS_ROW),
+    StoredTable(
+        ErasureRequest,
+        ("author", "closed_by", "reason"),
+        "bank",
+        Erasing.KEEP,
+        REQUESTS_ROW,
+        drop=lambda bank, _outputs: ErasureRequest.objects.drop_objections(bank),
+        expiries=(Expiry(Age.TURNS, "asked_at", blank={"reason": ""}),),
+    ),
     StoredTable(Erasure, ("asked_by", "subject"), "bank", Erasing.KEEP, RECORDS_ROW),
     StoredTable(Event, ("actor", "detail"), "bank", Erasing.KEEP, RECORDS_ROW),
     StoredTable(

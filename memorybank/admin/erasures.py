@@ -43,6 +43,10 @@ class ErasureRequestAdmin(BankScoped):
     fields = ["of_bank", "asked_at", "author", "turns", "state", "closed_by", "closed_at"]
     actions = ["erase", "restore"]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Without objections to lines, which the review page shows."""
+        return super().get_queryset(request).exclude(outputs=[])
+
     @admin.display(description=_("turns"))
     def turns(self, request: ErasureRequest) -> int:
         return len(request.outputs)

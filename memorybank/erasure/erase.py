@@ -109,7 +109,7 @@ def grant_erasure_request(bank: Bank, *, request_id: int, actor: str, now: datet
 
     Raises ``ErasureRequest.DoesNotExist``.
     """
-    request = bank.erasure_requests.get(pk=request_id)
+    request = bank.erasure_requests.erasures().get(pk=request_id)
     if not requests.close(request, ErasureRequest.State.ERASED, actor, now):
         return []
     outputs = list(Output.objects.filter(chat__bank=bank, pk__in=request.outputs).values_list("pk", flat=True))
@@ -178,6 +178,7 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
         bank.chats.filter(pk__in=quoting).update(title="")
         if scope.kind == ErasureKind.AUTHOR:
             AnswerRating.objects.filter(output__chat__bank=bank, person=scope.subject[1]).delete()
+            bank.erasure_requests.objections().filter(author=scope.subject[1]).delete()
         empty = bank.chats.filter(pk__in=outputs, outputs=None)
     counts["chats"] = empty.count()
     cascade.remove_from_blocks(bank, counts, facts=facts, outputs=outputs, now=now)

@@ -184,6 +184,8 @@ ACTION_TEXTS = {
     "rebuild": pgettext_lazy("somebody", "rebuilt memory"),
     "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
     "restore": pgettext_lazy("somebody", "withdrew a request to forget"),
+    "object": pgettext_lazy("somebody", "said that a line is wrong"),
+    "uphold": pgettext_lazy("somebody", "left a line as it is that somebody called wrong"),
     "opt_out": pgettext_lazy("somebody", "excluded somebody from memory"),
     "opt_in": pgettext_lazy("somebody", "included somebody again"),
 }
@@ -223,6 +225,8 @@ class Event(HashChainedEvent):
         PUBLIC = "public"
         ASK = "ask", "Ask to forget"
         RESTORE = "restore"
+        OBJECT = "object", "Say that a line is wrong"
+        UPHOLD = "uphold", "Leave a line as it is"
         OPT_OUT = "opt_out", "Opt out"
         OPT_IN = "opt_in", "Opt in"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q
@@ -136,24 +136,57 @@ class OptOut(models.Model):
         return f"opt-out {self.pk}"
 
 
+class ErasureRequestQuerySet(models.QuerySet["ErasureRequest"]):
+    def erasures(self) -> Self:
+        """Requests to erase turns."""
+        return self.exclude(outputs=[])
+
+    def objections(self) -> Self:
+        """Objections to lines."""
+        return self.filter(outputs=[])
+
+    def open(self) -> Self:
+        return self.filter(state=ErasureRequest.State.OPEN)
+
+    def drop_objections(self, bank: Bank) -> int:
+        """Delete the objections to facts that no longer exist, because a reason may quote them; return their number."""
+        objections = self.filter(bank=bank).objections().exclude(reason="")
+        named = {pk for objection in objections for pk in objection.facts}
+        known = set(bank.facts.filter(pk__in=named).values_list("pk", flat=True))
+        gone = [objection.pk for objection in objections if not known.issuperset(objection.facts)]
+        return self.filter(pk__in=gone).delete()[0]
+
+
 class ErasureRequest(models.Model):
-    """An author's request in a chat to erase turns: excluded from memory at once, erased once an owner agrees."""
+    """A member's request to the owners.
+
+    It asks in a chat to erase one's own turns: excluded from memory at once, erased once an owner agrees. Or, without
+    ``outputs``, it objects to a line that rests on what others said, for a ``reason``: by itself it changes nothing.
+    """
 
     class State(models.TextChoices):
         OPEN = "open"
         RESTORED = "restored"
         ERASED = "erased"
+        SETTLED = "settled"
 
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="erasure_requests")
     chat = models.ForeignKey(Chat, models.SET_NULL, related_name="+", null=True)
-    asked_in = models.PositiveBigIntegerField(db_index=True, help_text="The turn with the request.")
+    asked_in = models.PositiveBigIntegerField(
+        default=0, db_index=True, help_text="The turn with the request; 0: it was made on a page."
+    )
     author = models.CharField(max_length=200)
     outputs = models.JSONField(help_text="Ids of the turns to forget, including the one with the request.")
-    facts = models.JSONField(default=list, help_text="Ids of the facts that were hidden because of it.")
+    facts = models.JSONField(
+        default=list, help_text="Ids of the facts that were hidden because of it, or that it objects to."
+    )
+    reason = models.TextField(default="", db_default="", blank=True, help_text="What is wrong; empty if closed.")
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
     asked_at = models.DateTimeField()
     closed_by = models.CharField(max_length=200, blank=True)
     closed_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[ErasureRequestQuerySet] = ErasureRequestQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         ordering = ["-pk"]

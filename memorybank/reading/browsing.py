@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Coalesce
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.fact_state import FactState
-from memorybank.models import NOBODY, Bank, Fact, FactOutput, FactSource, Output
+from memorybank.models import NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.notes import visible_sentences
@@ -42,10 +44,20 @@ def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
     return _readable(bank.facts.all(), viewer).with_trust_in(trusted_speakers(bank.pk))
 
 
-def lines_to_review(bank: str) -> Subquery:
-    """A subquery of the number of quarantined facts to review, for rows whose column ``bank`` is the bank's id."""
+def to_review(bank: str) -> CombinedExpression:
+    """The number of quarantined facts and open requests, for rows whose column ``bank`` is the bank's id."""
     facts = _readable(Fact.objects.filter(bank=OuterRef(bank)), NOBODY).to_review().order_by()
-    return Subquery(facts.values("bank").annotate(n=Count("pk")).values("n"))
+    requests = ErasureRequest.objects.filter(bank=OuterRef(bank)).open().order_by()
+    return _count(facts) + _count(requests)
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    return Coalesce(Subquery(rows.values("bank").annotate(n=Count("pk")).values("n")), 0)
+
+
+def count_to_review(bank: Bank) -> int:
+    """The number of quarantined facts and open requests that wait for an owner."""
+    return browse(bank).to_review().count() + bank.erasure_requests.open().count()
 
 
 def _readable(facts: FactQuerySet, viewer: str) -> FactQuerySet:

@@ -81,12 +81,13 @@ from memorybank.quoted_words import continue_from, store_quotes
 from memorybank.reading.browsing import (
     Origin,
     browse,
+    count_to_review,
     facts_from,
-    lines_to_review,
     origins,
     resting_beside,
     search_facts,
     sentences,
+    to_review,
 )
 from memorybank.reading.explanations import Explanation, explain
 from memorybank.reading.exporting import export
@@ -107,6 +108,7 @@ from memorybank.services.audit import (
     events_of,
     events_of_fact,
     jobs_of,
+    open_objections,
     was_enabled,
 )
 from memorybank.services.authors import authors_of, opted_out
@@ -156,7 +158,7 @@ if TYPE_CHECKING:
     from memorybank.compaction.tool_messages import render_tool_messages
     from memorybank.erasure.erase import erase, erase_everything, grant_erasure_request
     from memorybank.erasure.replay import receipts, replay
-    from memorybank.erasure.requests import reject_erasure_request
+    from memorybank.erasure.requests import object_to, reject_erasure_request, uphold
     from memorybank.erasure.scope import quoting_titles, title_for_others
     from memorybank.indexing.document_writer import reindex
     from memorybank.model_calls.budget_cap import cost_this_month, month_of, spent_since
@@ -193,7 +195,7 @@ _LATE = {
         "memorybank.compaction.tool_messages": "render_tool_messages",
         "memorybank.erasure.erase": "erase_everything erase grant_erasure_request",
         "memorybank.erasure.replay": "receipts replay",
-        "memorybank.erasure.requests": "reject_erasure_request",
+        "memorybank.erasure.requests": "object_to reject_erasure_request uphold",
         "memorybank.erasure.scope": "quoting_titles title_for_others",
         "memorybank.indexing.document_writer": "reindex",
         "memorybank.safety.quarantine": "telling_words",

@@ -1,11 +1,12 @@
-"""Queries of a bank's audit log, erasure receipts, erasure requests and jobs."""
+"""Queries of a bank's audit log, erasure receipts, requests of members and jobs."""
 
 from collections.abc import Collection
 from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
+from memorybank.models import AuditLog, Bank, Erasure, Event, Job
+from memorybank.models.privacy import ErasureRequestQuerySet
 
 BankAction = Event.Action
 #: These actions may remove lines from the block's history.
@@ -49,9 +50,14 @@ def erasures_of(bank: Bank) -> QuerySet[Erasure]:
     return bank.erasures.receipts()
 
 
-def erasure_requests_of(bank: Bank) -> QuerySet[ErasureRequest]:
+def erasure_requests_of(bank: Bank) -> ErasureRequestQuerySet:
     """The erasure requests that people made in chats, newest first."""
-    return bank.erasure_requests.all()
+    return bank.erasure_requests.erasures()
+
+
+def open_objections(bank: Bank) -> ErasureRequestQuerySet:
+    """The objections of members to lines that the owners have not decided yet, newest first."""
+    return bank.erasure_requests.objections().open()
 
 
 def jobs_of(bank: Bank) -> QuerySet[Job]:

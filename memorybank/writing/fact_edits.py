@@ -17,7 +17,7 @@ from memorybank import conf, hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
-from memorybank.erasure import withdrawal
+from memorybank.erasure import requests, withdrawal
 from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.hooks import Change
 from memorybank.i18n import grouped
@@ -52,6 +52,7 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
         sources = [pk for line in own for pk in _hide_sources(line)]
         if own:
             invalidate(row, facts=[*(fact.pk for fact in own), *sources], now=now)
+            requests.settle(row, [fact.pk for fact in own], actor, now)
             log(row, actor, Event.Action.HIDE, now, facts=[fact.pk for fact in own])
     return len(own)
 
@@ -157,6 +158,7 @@ def edit_facts(
             invalidate(row, facts=[*(fact.pk for fact in changed), *lines], now=now)
             held_back = [fact.pk for fact in changed if fact.quarantine]
             hooks.notify(row.pk, Change.LINE_HELD_BACK, held_back if screened else [])
+            requests.settle(row, [fact.pk for fact in changed], actor, now)
             log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
     if changed:
         block_writer.refresh(bank.pk, now=now)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
@@ -47,9 +48,9 @@ class AudienceForm(forms.Form):
 
     @property
     def others(self) -> list[tuple[str, str]]:
-        """The audiences that one click chooses, without the current one: everybody, or oneself alone."""
-        choices = self.fields["audience"].choices  # type: ignore[attr-defined]
-        return [choice for choice in choices if choice[0] not in (SOME, self.initial["audience"])]
+        """The audiences that one click chooses, without the current one: oneself alone, or everybody."""
+        buttons = [(ME, gettext("Make private")), (PROJECT, gettext("Share with everyone"))]
+        return [button for button in buttons if button[0] != self.initial["audience"]]
 
     def chosen(self) -> list[str] | None:
         """The keys of the chosen people, None for everybody. Call it only if the form is valid."""

@@ -52,12 +52,12 @@ class AnswerRequest:
     """The beginning of its answer, which is there already and is to be continued."""
 
 
-def begin(project: Project, owner: User, *, private: bool = False) -> Conversation:
+def begin(project: Project, owner: User) -> Conversation:
     """Create a chat for ``owner``, or return their unused chat with the same privacy.
 
-    Only ``owner`` gets the memory of a private chat. The bank can make all new chats private.
+    The bank can make all new chats private. Only ``owner`` gets the memory of a private chat.
     """
-    private = private or project.bank.new_chats_private
+    private = project.bank.new_chats_private
     unused = Conversation.objects.of(owner, project).filter(chat__last_output_at=None, chat__private=private)
     if conversation := unused.first():
         return conversation

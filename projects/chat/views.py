@@ -23,7 +23,7 @@ from projects.web.pagination import numbered_page
 from projects.web.requests import MemberRequest
 
 from . import compaction, negotiation, page_context, revisions, service
-from .audience import AudienceForm, change_of
+from .audience import AudienceChange, AudienceForm, change_of
 from .forms import MessageForm, TitleForm
 
 CHATS_ON_A_PAGE = 50
@@ -52,7 +52,7 @@ def home(request: MemberRequest) -> HttpResponse:
                 memory_tokens=services.block_tokens("bank"),
                 chat_count=services.chat_count("bank"),
                 last_activity=services.last_activity("bank"),
-                to_review=services.lines_to_review("bank"),
+                to_review=services.to_review("bank"),
                 cost=services.memory_cost("bank", services.month_of(timezone.now())),
             ),
             "writable": permissions.tenants_to_write_in(request.user),
@@ -90,8 +90,8 @@ def project_page(request: MemberRequest, tenant: str, project: str) -> HttpRespo
 
 
 def _to_review(user: User, project: Project) -> int:
-    """The number of quarantined lines that this user has to review."""
-    return services.browse(project.bank).to_review().count() if permissions.may(user, project.tenant, Role.ADMIN) else 0
+    """The number of lines and requests that this user has to review."""
+    return services.count_to_review(project.bank) if permissions.may(user, project.tenant, Role.ADMIN) else 0
 
 
 # --- one chat ---------------------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def state(request: MemberRequest, project: Project, chat: Chat) -> JsonResponse:
 @require_POST
 @login_required
 def new_chat(request: MemberRequest, tenant: str, project: str) -> HttpResponse:
-    """Create a chat; with ``private=on`` it is private from its first message."""
+    """Create a chat, or go to the one that this member has begun and not used."""
     project_row = permissions.enter_project(request.user, f"{tenant}/{project}", Role.MEMBER)
-    conversation = service.begin(project_row, request.user, private=request.POST.get("private") == "on")
+    conversation = service.begin(project_row, request.user)
     return redirect("chat", tenant=tenant, project=project, key=conversation.chat.key)
 
 
@@ -187,11 +187,18 @@ def private(request: MemberRequest, project: Project, chat: Chat) -> HttpRespons
         services.set_audience(project.bank, chat_key=chat.key, readers=readers, actor=actor)
         if "undo" in request.POST:
             messages.success(request, _("Undone: the chat is remembered for whom it was before."))
-        elif change.loses and change.facts:
+        elif change.gains or change.loses:
             back = [("audience", before["audience"]), *(("readers", name) for name in before["readers"])]
-            text = _("Others are no longer told what this chat says. Pins and corrections are kept.")
+            text = _changed_notice(form, change)
             undo.notice(request, text, address=request.path, fields=[*back, ("undo", _last_turn(chat))])
     return redirect("chat", project.tenant.slug, project.slug, chat.key)
+
+
+def _changed_notice(form: AudienceForm, change: AudienceChange) -> str:
+    if change.loses and change.facts:
+        return _("Others are no longer told what this chat says. Pins and corrections are kept.")
+    whom = dict(form.fields["audience"].choices)[form.cleaned_data["audience"]]  # type: ignore[attr-defined]
+    return _("This chat is remembered for: %(whom)s.") % {"whom": whom}
 
 
 def _last_turn(chat: Chat) -> str:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Fact, Job, PublicId
+from memorybank.services import ErasureRequest, Fact, Job, PublicId
 from projects.web import undo
 
 from .page import MemoryPage, memory_page
@@ -34,8 +34,19 @@ DECISIONS: dict[str, tuple[str, Any]] = {
 }
 
 
+#: The service function that answers a member's request in each way, and its message.
+ANSWERS: dict[str, tuple[str, Any]] = {
+    "uphold": ("uphold", _("The line stays as it is.")),
+    "grant": ("grant_erasure_request", _("Erased, with everything that was made of it.")),
+    "reject": ("reject_erasure_request", _("Restored: memory has it again from the next minute on.")),
+}
+
+
 @memory_page("memory-decide", post=True)
 def decide(page: MemoryPage) -> HttpResponse:
+    """Decide on facts, or on a member's ``request``."""
+    if "request" in page.request.POST:
+        return _answer(page)
     service, outcome = DECISIONS.get(page.request.POST.get("do", ""), ("", ""))
     facts = posted_facts(page)
     if not service or not facts:
@@ -53,6 +64,18 @@ def decide(page: MemoryPage) -> HttpResponse:
     else:
         messages.success(page.request, gettext("No changes: this was done already."))
     return page.redirect_back(facts[0] if service == "restore" else None)
+
+
+def _answer(page: MemoryPage) -> HttpResponse:
+    form = page.request.POST
+    try:
+        service, outcome = ANSWERS[form.get("do", "")]
+        number = PublicId().to_python(form["request"])
+        done = getattr(services, service)(page.bank, request_id=number, actor=page.actor)
+    except (KeyError, ValueError, ErasureRequest.DoesNotExist):
+        raise Http404 from None
+    messages.success(page.request, outcome if done else gettext("No changes: this was done already."))
+    return page.redirect_back()
 
 
 @memory_page("memory-edit", post=True)

@@ -10,12 +10,13 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memorybank import services
 from memorybank.services import NOBODY, Bank, Fact, FactQuerySet
 from projects.models import Project, Role
-from projects.tenancy import permissions
+from projects.tenancy import people, permissions
 from projects.web.requests import MemberRequest
 
 from .line_sources import own_lines
@@ -23,6 +24,8 @@ from .rows import Row
 
 #: Maximum number of other lines that are listed before their turns are erased.
 MAX_LINES_BESIDE = 100
+#: Maximum number of people named who decide on an objection.
+MAX_OWNERS_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,16 @@ class MemoryPage:
         """Set what the reader may correct of each line; owners and admins may correct all of them."""
         if not self.may_act:
             own = own_lines(self.facts, [row.fact for row in rows if row.fact], self.actor)
+            objections = services.open_objections(self.bank).filter(author=self.actor)
+            objected = {fact for facts in objections.values_list("facts", flat=True) for fact in facts}
             for row in rows:
                 row.own = own.get(row.fact.pk, []) if row.fact else []
+                if row.fact and row.fact.pk in objected:
+                    row.badges = [*row.badges, ("off", gettext("you called this wrong"))]
+
+    def owners(self) -> list[str]:
+        """The names of owners and admins, who decide on objections."""
+        return sorted(people.trusted_authors(self.bank.pk))[:MAX_OWNERS_NAMED]
 
     def own(self, facts: Iterable[Fact]) -> set[int]:
         """The ids of these facts, limited to facts based on the reader's own words alone."""
@@ -72,7 +83,7 @@ class MemoryPage:
             "part": part,
             "may_act": self.may_act,
             "may_chat": permissions.may_open(self.request.user, self.project),
-            "waiting": self.facts.to_review().count() if self.may_act else 0,
+            "waiting": services.count_to_review(self.bank) if self.may_act else 0,
         }
         return render(self.request, f"projects/memory/{part}.html", {**frame, **context})
 

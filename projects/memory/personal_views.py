@@ -1,6 +1,7 @@
 """Memory for the reader alone: their preferences in all projects of the tenant, and facts from private chats.
 
-Readers can correct, hide and forget facts that are based on their own words alone, here and in the shared memory.
+Readers can correct, hide and forget facts that are based on their own words alone, here and in the shared memory. To
+other shared facts they can object.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core import signing
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext
 
@@ -22,6 +23,7 @@ from projects.web import undo
 from projects.web.pagination import numbered_page
 
 from . import rows as memory_rows
+from .actions import posted_facts
 from .erasure_views import erased_notice, receipt_parts
 from .page import MemoryPage, memory_page
 from .usage_views import own_pages
@@ -48,9 +50,11 @@ def mine_page(page: MemoryPage) -> HttpResponse:
 
 @memory_page("memory-own")
 def own_page(page: MemoryPage, fact: int) -> HttpResponse:
-    """Show a fact in the reader's own words, with the possible actions and what forgetting it would erase."""
+    """A fact that the reader calls wrong. One in their own words: what they can do, and what forgetting would erase."""
     asker = people.enter_as(page.project, page.request.user)
     row = _own_fact(page, asker, fact)
+    if row is None:
+        return _object_page(page, fact)
     bank = _bank_of(row)
     receipt = services.erase(bank, facts=[row.pk], actor=page.actor, dry_run=True)
     beside = page.beside([row.pk], viewer=asker.person) if bank == page.bank else []
@@ -61,14 +65,29 @@ def own_page(page: MemoryPage, fact: int) -> HttpResponse:
     return page.render("own", {**context, **receipt_parts(receipt.counts)})
 
 
+def _object_page(page: MemoryPage, fact: int) -> HttpResponse:
+    """Ask why a fact of others is wrong; list the facts that it rests on and that the reader may correct."""
+    row = memory_rows.fact_row(get_object_or_404(page.readable().filter(hidden=False).with_places(), pk=fact))
+    page.mark_own([row])
+    context = {"row": row, "owners": page.owners(), "previous": page.previous_address("memory-facts")}
+    return page.render("object", context)
+
+
 @memory_page("memory-mine-decide", post=True)
 def decide(page: MemoryPage) -> HttpResponse:
-    """Correct, hide, restore or forget a fact in the reader's own words; forgetting erases the turns it is based on."""
+    """Correct, hide, restore or forget a fact in the reader's own words, or object to another one.
+
+    Forgetting erases the turns that the fact is based on; an objection changes nothing by itself.
+    """
     form, asker = page.request.POST, people.enter_as(page.project, page.request.user)
     do = form.get("do")
     if do == "restore":
         return _restore(page, form.get("token", ""))
+    if do == "object":
+        return _object(page, form.get("reason", ""))
     fact = _own_fact(page, asker, _number(form.get("fact", "")))
+    if fact is None:
+        raise Http404
     bank = _bank_of(fact)
     try:
         if do == "forget":
@@ -90,6 +109,18 @@ def decide(page: MemoryPage) -> HttpResponse:
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
     return redirect(page.previous_address("memory-mine"))
+
+
+def _object(page: MemoryPage, reason: str) -> HttpResponse:
+    facts = [pk for pk in posted_facts(page) if page.readable().filter(pk=pk, hidden=False).exists()]
+    try:
+        services.object_to(page.bank, fact_ids=facts, reason=reason, actor=page.actor)
+        names = ", ".join(page.owners())
+        text = gettext("Sent to the owners and admins: %(names)s. The line stays until they decide.") % {"names": names}
+        messages.success(page.request, text)
+    except InvalidInput as error:
+        messages.error(page.request, gettext("Not sent. %(why)s") % {"why": error})
+    return page.redirect_back(facts[0])
 
 
 def _after_correcting(page: MemoryPage, fact: Fact) -> str:
@@ -132,11 +163,8 @@ def _number(public: str) -> int:
         raise Http404 from None
 
 
-def _own_fact(page: MemoryPage, asker: Asker, number: int) -> Fact:
-    """The fact, if this person may read it and it is based on their words alone; otherwise raises Http404."""
+def _own_fact(page: MemoryPage, asker: Asker, number: int) -> Fact | None:
+    """The fact, if this person may read it and it is based on their words alone; otherwise None."""
     personal = services.personal_facts(page.bank, asker).filter(pk=number)
     facts = [*personal, *page.facts.filter(pk=number, hidden=False)]
-    fact = services.in_own_words(facts, asker).with_places().first() if asker.author else None
-    if fact is None:
-        raise Http404
-    return fact
+    return services.in_own_words(facts, asker).with_places().first() if asker.author else None

@@ -26,8 +26,8 @@ class UsedLine:
     """A line that an answer was given, and that is still in memory.
 
     ``facts`` is the address of the list of facts at this line, for a line that only others may read the source of.
-    ``why`` is the address of its sources page, ``own_turns`` those of its turns in the reader's own chats. ``own`` is
-    the fact's id if it is based on the reader's words alone, so that they may correct it. ``place`` is its index among
+    ``why`` is the address of its sources page, ``own_turns`` those of its turns in the reader's own chats. ``wrong`` is
+    the id of its fact that the reader may correct or object to. ``place`` is its index among
     all lines that the answer was given, ``number`` its citation number in the answer (0: not cited). Without
     ``has_source`` the messages it came from are deleted.
     """
@@ -35,7 +35,7 @@ class UsedLine:
     place: int
     line: Fact | VisibleSentence | MemoryLine
     why: str = ""
-    own: int | None = None
+    wrong: int | None = None
     own_turns: list[str] = field(default_factory=list)
     number: int = 0
     has_source: bool = True
@@ -101,9 +101,10 @@ def _fact_lines(
             address = [project.tenant.slug, project.slug, remaining[0].pk]
             why = reverse("memory-why", args=address) if may_explain else ""
             turns = dict.fromkeys(origin.output for fact in remaining for origin in origins[fact.pk])
-            own_fact = next((fact.pk for fact in remaining if fact.pk in own_words), None)
+            shared = remaining[0].pk if not (viewer or may_explain) else None
+            wrong = next((fact.pk for fact in remaining if fact.pk in own_words), shared)
             own_turns = [pages[pk] for pk in turns if pk in pages]
-            lines.append(UsedLine(place, remaining[0], why, own_fact, own_turns, has_source=bool(turns)))
+            lines.append(UsedLine(place, remaining[0], why, wrong, own_turns, has_source=bool(turns)))
     return lines
 
 

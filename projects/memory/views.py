@@ -9,7 +9,6 @@ from django.http import Http404, HttpResponse
 
 from memorybank import services
 from memorybank.services import Bank, Fact, PublicId
-from projects.tenancy import people
 from projects.web.pagination import numbered_page
 
 from . import block_history, timeline
@@ -22,9 +21,7 @@ FACTS_ON_A_PAGE, QUARANTINED_ON_A_PAGE, EVENTS_ON_A_PAGE = 50, 20, 50
 MAX_QUESTION_CHARACTERS = 1000
 #: Maximum number of members suggested in the field for a person's name.
 MAX_SUGGESTED_MEMBERS = 500
-MAX_PARKED_SHOWN = 50
-#: Maximum number of people named who may correct what others said.
-MAX_OWNERS_NAMED = 3
+MAX_PARKED_SHOWN = MAX_REQUESTS_SHOWN = 50
 
 
 @memory_page("memory")
@@ -41,7 +38,7 @@ def now_page(page: MemoryPage) -> HttpResponse:
         "notes": linked_notes(page.project, memory.recalled.lines, page.request.user) if trial else [],
         "meter": memory_rows.meter(memory.block, page.bank.max_tokens),
         "rows": rows,
-        "owners": sorted(people.trusted_authors(page.bank.pk))[:MAX_OWNERS_NAMED] if not page.may_act else (),
+        "owners": page.owners() if not page.may_act else (),
         "kinds": Fact._meta.get_field("kind").flatchoices,
     }
     return page.render("now", context)
@@ -96,10 +93,31 @@ def why_page(page: MemoryPage, fact: int) -> HttpResponse:
 
 @memory_page("memory-review")
 def review_page(page: MemoryPage) -> HttpResponse:
-    """The quarantined lines, with the words that caused the quarantine marked."""
+    """What waits for an owner: objections, erasure requests, and quarantined lines with the words that caused it."""
     quarantined = page.facts.to_review().with_places().order_by("-pk")
     facts = numbered_page(page.request, quarantined, QUARANTINED_ON_A_PAGE)
-    return page.render("review", {"page": facts, "rows": [memory_rows.quarantined_row(fact) for fact in facts]})
+    context = {
+        "page": facts,
+        "rows": [memory_rows.quarantined_row(fact) for fact in facts],
+        "objections": _objections(page),
+        "erasures": services.erasure_requests_of(page.bank).open()[:MAX_REQUESTS_SHOWN],
+    }
+    return page.render("review", context)
+
+
+def _objections(page: MemoryPage) -> list[dict[str, Any]]:
+    """The open objections, each with its line, if that still exists."""
+    requests = list(services.open_objections(page.bank)[:MAX_REQUESTS_SHOWN])
+    named = {pk for request in requests for pk in request.facts}
+    facts = {fact.pk: fact for fact in page.facts.filter(pk__in=named).with_places()}
+    objections = []
+    for request in requests:
+        lines = [facts[pk] for pk in request.facts if pk in facts]
+        row = memory_rows.fact_row(lines[0]) if lines else None
+        if row:
+            row.fact_ids = [services.public_id(fact.pk) for fact in lines]
+        objections.append({"request": request, "row": row})
+    return objections
 
 
 @memory_page("memory-activity")

@@ -281,27 +281,27 @@ def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromi
 @only_in_ci
 def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, KEYS_CHAT_PATH, "phone, dark")
-    page.get_by_text("Remembered for: Everyone in the project").click()
-    page.get_by_role("button", name="Only me").click()
+    expect(page.get_by_text("Remembered for: Everyone in the project")).to_be_visible()
+    page.get_by_role("button", name="Make private").click()
     expect(page.get_by_text("This would leave everybody else’s memory")).to_be_visible()
     expect(page.locator(".lines")).to_contain_text("blue box")
     assert hindrances(page) == []
     page.get_by_role("button", name="Make private").click()
-    page.get_by_text("Remembered for: Only me").click()
+    expect(page.get_by_text("Remembered for: Only me")).to_be_visible()
     assert hindrances(page) == []
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Undone: the chat is remembered for whom it was before.")).to_be_in_viewport()
-    page.get_by_text("Remembered for: Everyone in the project").click()
+    expect(page.get_by_text("Remembered for: Everyone in the project")).to_be_visible()
 
     page.goto("/p/acme/apollo/memory/facts")
-    page.get_by_role("link", name="Wrong? Correct or forget it").click()
+    page.get_by_role("link", name="This is wrong").click()
     expect(page.get_by_text("Nothing has been deleted yet")).to_be_visible()
     assert hindrances(page) == []
     page.get_by_role("button", name="Hide only this").click()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_text("Shown again.")).to_be_visible()
     page.goto("/p/acme/apollo/memory/facts")
-    page.get_by_role("link", name="Wrong? Correct or forget it").click()
+    page.get_by_role("link", name="This is wrong").click()
     page.get_by_label("That is wrong").fill("The spare keys are in the red box.")
     page.get_by_role("button", name="Correct", exact=True).click()
     expect(page.locator("blockquote")).to_contain_text("The spare keys are in the red box.")

@@ -143,8 +143,7 @@ def test_send_is_stop_while_an_answer_comes_and_a_second_tab_follows(page: Page,
     expect(page.get_by_role("textbox", name="Message")).to_have_value("And then?")
     state = other.locator("#memory-state")
     expect(state).to_have_text(re.compile("^will be remembered at .*:"))
-    page.get_by_text("Remembered for: Everyone in the project").click()
-    page.get_by_role("button", name="Only me").click()
+    page.get_by_role("button", name="Make private").click()
     expect(state).to_have_text(re.compile("^Private: "))
 
 

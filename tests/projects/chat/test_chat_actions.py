@@ -81,8 +81,10 @@ class OwnChatsTest(Cast):
 
     def test_what_is_said_in_a_chat_begun_as_private_is_remembered_for_its_author_alone(self) -> None:
         self.client.force_login(self.bob)
-        page = self.client.post(reverse("new-chat", args=["acme", "apollo"]), {"private": "on"}, follow=True)
-        chat = page.context["chat"]
+        chat = self.client.post(reverse("new-chat", args=["acme", "apollo"]), follow=True).context["chat"]
+        page = self.client.post(reverse("private", args=["acme", "apollo", chat.key]), {"audience": "me"}, follow=True)
+        self.assertContains(page, "This chat is remembered for: Only me.")  # at once: there is nothing to lose
+        self.assertContains(page, "Undo")
         self.assertContains(page, "This chat is private: it is remembered for you")
         self.say(self.bob, chat, "The quokka contract was signed on 3 March 2026.")
         services.run(bank=self.apollo.bank, now=timezone.now() + timedelta(hours=1))
@@ -125,10 +127,10 @@ class OwnChatsTest(Cast):
 
     def test_a_private_chat_and_a_shared_one_that_are_unused_are_not_taken_for_each_other(self) -> None:
         self.client.force_login(self.bob)
-        begun = [
-            self.client.post(reverse("new-chat", args=["acme", "apollo"]), form)["Location"]
-            for form in ({}, {"private": "on"}, {}, {"private": "on"})
-        ]
+        begun = []
+        for closed in (False, True, False, True):
+            services.configure(self.apollo.bank, actor="alice", new_chats_private=closed)
+            begun.append(self.client.post(reverse("new-chat", args=["acme", "apollo"]))["Location"])
         self.assertEqual((begun[0], begun[1]), (begun[2], begun[3]))
         self.assertNotEqual(begun[0], begun[1])
         self.assertEqual(

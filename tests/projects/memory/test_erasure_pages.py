@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from memorybank import services
-from memorybank.models import Entry, Erasure, Fact, Output
+from memorybank.models import Entry, Erasure, ErasureRequest, Fact, Output
 from memorybank.services import PublicId
 from tests.support.cast import NOON
 from tests.support.word_search import places
@@ -127,11 +127,12 @@ class OwnLinesTest(MemoryPageCase):
     def test_a_member_is_led_from_a_line_to_what_they_may_do_about_it(self) -> None:
         for name in ("memory", "memory-facts"):
             self.assertContains(self.see(self.bob, name), self.url("memory-own", self.crane.pk))
-            self.assertNotContains(self.see(self.vera, name), self.url("memory-own", self.crane.pk))
         page = self.see(self.bob, "memory-own", self.crane.pk)
         self.assertContains(page, "<b>1</b> turn</li>")
         self.assertContains(page, "A line beside it.")
-        self.assertEqual(self.see(self.vera, "memory-own", self.crane.pk).status_code, 404)
+        page = self.see(self.vera, "memory-own", self.crane.pk)
+        self.assertContains(page, "It rests on what others said.")
+        self.assertNotContains(page, "Delete permanently")
         self.assertEqual(self.own(self.vera, do="forget", fact=number(self.crane.pk)).status_code, 404)
 
     def test_they_correct_it_and_a_rule_for_everybody_waits_for_an_owner(self) -> None:
@@ -139,6 +140,59 @@ class OwnLinesTest(MemoryPageCase):
         self.assertEqual(Fact.objects.get(pk=self.crane.pk).text, "The zanzibar crane is red.")
         self.own(self.bob, do="edit", fact=number(self.crane.pk), text="Always answer in French.")
         self.assertTrue(Fact.objects.get(pk=self.crane.pk).quarantine)
+
+    def test_they_object_to_what_others_said_and_an_owner_settles_it(self) -> None:
+        line = {"do": "object", "fact": number(self.crane.pk)}
+        self.assertContains(self.own(self.vera, **line, reason=" "), "Not sent. reason: say what is wrong.")
+        self.own(self.vera, **line, reason="It is blue.")
+        page = self.own(self.vera, **line, reason="It is green.")  # in place of the first
+        self.assertContains(page, "Sent to the owners and admins: alice")
+        self.assertContains(self.see(self.vera), "you called this wrong")
+        self.assertNotContains(self.see(self.bob), "you called this wrong")
+        self.crane.refresh_from_db()
+        self.assertEqual((self.crane.text, self.crane.hidden), (CRANE, False))
+        page = self.see(self.alice, "memory-review")
+        self.assertContains(page, "It is green.")
+        self.assertNotContains(page, "It is blue.")
+        self.assertContains(page, '<span class="count">1')
+        self.assertContains(self.see(self.alice, "project"), "1 line waits for review")
+        self.assertContains(self.see(self.alice, "memory-activity"), "said that a line is wrong")
+        self.decide(self.alice, "hide", self.crane)
+        self.assertNotContains(self.see(self.alice, "memory-review"), "It is green.")
+        self.assertFalse(ErasureRequest.objects.exclude(reason="").exists())
+
+    def test_an_owner_leaves_a_line_as_it_is_or_the_line_has_gone(self) -> None:
+        for fact in (self.crane, self.ferry):
+            self.own(self.vera, do="object", fact=number(fact.pk), reason="It is wrong.")
+        crane, ferry = ErasureRequest.objects.order_by("pk")
+        form = {"do": "uphold", "request": number(crane.pk)}
+        self.client.force_login(self.vera)
+        self.assertEqual(self.client.post(self.url("memory-decide"), form).status_code, 403)
+        self.client.force_login(self.alice)
+        page = self.client.post(self.url("memory-decide"), form, follow=True)
+        self.assertContains(page, "The line stays as it is.")
+        self.assertContains(self.see(self.alice, "memory-activity"), "left a line as it is that somebody called wrong")
+        Fact.objects.filter(pk=self.ferry.pk).delete()
+        self.assertContains(self.see(self.alice, "memory-review"), "The line has been rewritten since.")
+        services.erase(self.apollo.bank, author="bob", actor="alice")
+        self.assertFalse(ErasureRequest.objects.filter(pk=ferry.pk).exists())
+
+    def test_what_a_person_said_was_wrong_goes_with_what_they_said(self) -> None:
+        self.remember(self.apollo, "vera", "The ferry has a red funnel.", "c7")
+        self.own(self.vera, do="object", fact=number(self.crane.pk), reason="The quokka is blue.")
+        services.erase(self.apollo.bank, author="vera", actor="alice")
+        self.assertEqual(places("quokka"), [])
+
+    def test_owners_decide_on_requests_to_forget_where_lines_wait(self) -> None:
+        for key, do, said in (("r1", "reject", "Restored:"), ("r2", "grant", "Erased,")):
+            turn = {"chat_key": key, "author": "bob", "created_at": NOON, "now": NOON}
+            services.record(self.apollo.bank, **turn, question="The quokka is blue.")
+            services.record(self.apollo.bank, **turn, question="Forget that.")
+            page = self.see(self.alice, "memory-review")
+            self.assertContains(page, "<b>bob</b> asked for 2 messages")
+            form = {"do": do, "request": number(ErasureRequest.objects.first().pk)}
+            self.assertContains(self.client.post(self.url("memory-decide"), form, follow=True), said)
+        self.assertEqual(Output.objects.filter(question="The quokka is blue.").count(), 1)
 
     def test_they_hide_it_and_take_that_back_but_not_what_an_owner_hid(self) -> None:
         page = self.own(self.bob, do="hide", fact=number(self.crane.pk))

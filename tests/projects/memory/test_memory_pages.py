@@ -110,7 +110,7 @@ class NowTest(MemoryPageCase):
         self.assertContains(self.client.get(mine[1].replace("&amp;", "&")), f'id="{anchor[1:]}"')
         self.assertNotContains(self.see(self.vera), anchor)
         self.assertContains(self.see(self.vera), "1 message in chats of others (bob).")
-        self.assertContains(self.see(self.vera), "the owners and admins: alice.")
+        self.assertContains(self.see(self.vera), "until the owners and admins decide: alice.")
         fact = Fact.objects.get(text__contains="green tea")
         self.assertContains(self.see(self.alice), self.url("memory-why", fact.pk))
         self.assertContains(self.see(self.alice, "memory-why", fact.pk), "Bob likes green tea.")
@@ -153,7 +153,7 @@ class NowTest(MemoryPageCase):
         for name in ("memory", "memory-facts"):
             [row] = [row for row in self.see(self.bob, name).context["rows"] if row.fact and row.fact.pk == line.pk]
             self.assertEqual(row.own, [ferry])
-        self.assertContains(self.see(self.bob), f"You said “{FERRY}”. Wrong? Correct or forget it")
+        self.assertContains(self.see(self.bob), f"You said “{FERRY}”. Correct or forget it")
         self.assertContains(self.see(self.bob, "memory-own", ferry.pk), FERRY)
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
