@@ -204,8 +204,8 @@ TABLES = [
         counts={
             "summaries": ngettext_lazy("summary of a chat", "summaries of chats"),
             "facts": ngettext_lazy("fact", "facts"),
-            "digests": ngettext_lazy("digest", "digests"),
-            "digest_lines": ngettext_lazy("line of a digest", "lines of digests"),
+            "digests": ngettext_lazy("summary of a period", "summaries of periods"),
+            "digest_lines": ngettext_lazy("line of such a summary", "lines of such summaries"),
         },
         section="fact",
         exported=_same(
@@ -248,7 +248,7 @@ TABLES = [
         "bank",
         Erasing.REBUILD,
         PrivacyRow("the latest versions of the memory block", "masked", "the next rendering"),
-        counts={"blocks": ngettext_lazy("memory block, rebuilt without it", "memory blocks, rebuilt without it")},
+        counts={"blocks": ngettext_lazy("stored memory, rebuilt without it", "stored memories, rebuilt without it")},
     ),
     StoredTable(
         BlockLineVersion,

@@ -13,7 +13,7 @@ from memorybank.data_inventory import TABLES
 #: Labels for the counts of what will be rebuilt.
 REBUILT_COUNTS: Mapping[str, Promise] = {
     "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
-    "digests_to_mend": ngettext_lazy("digest", "digests"),
+    "digests_to_mend": ngettext_lazy("summary of a period", "summaries of periods"),
     "calls": ngettext_lazy("call of the model, about", "calls of the model, about"),
 }
 

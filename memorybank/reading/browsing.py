@@ -79,8 +79,8 @@ def facts_from(bank: Bank, outputs: Collection[int], *, viewer: str = NOBODY) ->
 
 
 @at_present
-def search_facts(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> list[FactState]:
-    """The facts about the subject of a question that ``viewer`` may read, best first.
+def search_facts(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> dict[FactState, float]:
+    """The facts about the subject of a question that ``viewer`` may read, with their scores, best first.
 
     Replaced, hidden and quarantined facts are included, after all others. ``bank`` must have been read just now.
     """
@@ -88,8 +88,8 @@ def search_facts(bank: Bank, question: str, *, viewer: str = NOBODY, now: dateti
     if facts:
         restating = FactSource.objects.filter(source__in=[fact.pk for fact in facts]).values("fact")
         lines = bank.facts.filter(tier__isnull=False, pk__in=restating).visible_to(viewer)
-        facts += lines.states(viewer=viewer)
-    return sorted(facts, key=lambda fact: not fact.is_visible)
+        facts |= dict.fromkeys(lines.states(viewer=viewer), 0.0)
+    return dict(sorted(facts.items(), key=lambda found: not found[0].is_visible))
 
 
 def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:

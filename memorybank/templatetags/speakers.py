@@ -16,5 +16,5 @@ def as_speaker(speaker: str) -> str:
         names = {"editor": editor, "speaker": as_speaker(corrected)}
         return editor if editor in speaker_names(corrected) else _("%(editor)s, correcting %(speaker)s") % names
     if speaker.startswith(NOTED_FROM):
-        return _("noted from %(names)s") % {"names": speaker.removeprefix(NOTED_FROM)}
-    return {NOTES_SPEAKER: _("noted"), ASSISTANT_SPEAKER: _("assistant")}.get(speaker, speaker)
+        return _("summary (%(names)s)") % {"names": speaker.removeprefix(NOTED_FROM)}
+    return {NOTES_SPEAKER: _("summary"), ASSISTANT_SPEAKER: _("assistant")}.get(speaker, speaker)

@@ -17,7 +17,7 @@ from memorybank.erasure import cascade
 from memorybank.erasure.narrowed_quotes import mark_quotes
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.indexing import block_writer, remask
-from memorybank.models import Bank, Chat, ChatReader, Event, OptOut, Output, SearchDocument
+from memorybank.models import CARRIED, Bank, Chat, ChatReader, Event, OptOut, Output, SearchDocument
 from memorybank.models.bank import LONG_DUE
 from memorybank.models.chat import OutputQuerySet
 from memorybank.new_output import storable
@@ -108,11 +108,22 @@ def configure(bank: Bank, *, actor: str, now: datetime = PRESENT, **changes: Any
                 _reset_index(row)
             if changed.get("redact_personal"):
                 remask.mask_all(row)
+            if changed.get("max_tokens", 0) > before.get("max_tokens", 0):
+                _lengthen_digests(row)
             was = {name: before[name] for name in changed}
             log(row, actor, Event.Action.CONFIGURE, now, changed=sorted(changed), before=was, after=changed)
     bank.refresh_from_db()
     if changed:
         block_writer.refresh(bank.pk, now=now)
+
+
+def _lengthen_digests(bank: Bank) -> None:
+    """Have the live digests that a model wrote for a smaller budget written again; until then sentences fill the room.
+
+    Without a model they stay as they are.
+    """
+    digests = bank.entries.digests().written().exclude(method=CARRIED)
+    digests.visible_to().filter(parent=None).update(stale=True)
 
 
 @at_present

@@ -100,7 +100,15 @@ def _import(pk: int, until: float, clock: Callable[[], datetime]) -> None:
 
 
 def _note(run: ImportRun, waiting: WaitingConversation, key: str, recorded: ImportCounts, now: datetime) -> None:
-    """Record a conversation's result in its run, and delete its content, which is no longer needed."""
+    """Record a conversation's result in its run, and delete its content, which is no longer needed.
+
+    The report counts chats: new ones, those that were there already, perhaps with fewer turns, and refused ones.
+    """
+    turns = sum(1 for _ in from_json(waiting.content or {}).in_order())
+    outcome = "known" if recorded.known else "new" if recorded.new else "refused"
+    chats, refused = run.report.get("imported_chats", {}), run.report.get("refused_turns", 0)
+    run.report["imported_chats"] = {**chats, outcome: chats.get(outcome, 0) + 1}
+    run.report["refused_turns"] = refused + turns - recorded.new - recorded.known
     WaitingConversation.objects.filter(pk=waiting.pk).update(content=None, chat_key=key)
     reasons = [*run.reasons, *map(str, recorded.bad)][:MAX_ERRORS_SHOWN]
     ImportRun.objects.filter(pk=run.pk).update(
@@ -109,6 +117,7 @@ def _note(run: ImportRun, waiting: WaitingConversation, key: str, recorded: Impo
         known=F("known") + recorded.known,
         bad=F("bad") + len(recorded.bad),
         reasons=reasons,
+        report=run.report,
         claimed_until=now + RUN_CLAIMED_FOR,
     )
     run.reasons = reasons

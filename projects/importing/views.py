@@ -107,6 +107,10 @@ def _context(request: MemberRequest, run: ImportRun, form: StartForm) -> dict[st
         "titles": titles,
         "more_titles": max(0, run.total - len(titles)),
         "message_count": report.get("messages", report["turns"]),  # absent in a file read by an older version
+        "imported_chats": report.get("imported_chats"),  # likewise
+        "refused_turns": report.get("refused_turns", run.bad),  # likewise
+        "members": sorted(set(run.authors.values())),
+        "people_left_out": len(report["chats_of"]) - len(run.authors),
         "unnamed": max(0, run.bad - len(run.reasons)),
         "chats": own[:MAX_CHATS],
     }

@@ -30,7 +30,7 @@ DECISIONS: dict[str, tuple[str, Any]] = {
     "restore": ("restore", _("restored: told in chats again from the next minute on")),
     "release": ("release", _("approved: told in every chat from the next minute on")),
     "withdraw": ("withdraw_release", _("waiting for approval again: told in no chat but its author’s")),
-    "keep": ("confirm_quarantine", _("quarantined for good")),
+    "keep": ("confirm_quarantine", _("left to its author for good")),
 }
 
 

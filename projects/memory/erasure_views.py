@@ -62,7 +62,7 @@ def receipt_page(page: MemoryPage, receipt: int) -> HttpResponse:
     """The receipt of an erasure: how much was erased, when and by whom, but not what it said."""
     row = get_object_or_404(services.erasures_of(page.bank), pk=receipt)
     waiting = services.count_stale_entries(page.bank)
-    return page.render("receipt", {"receipt": row, "stale": waiting, **receipt_parts(row.counts)})
+    return page.render("receipt", {"receipt": row, "waiting_summaries": waiting, **receipt_parts(row.counts)})
 
 
 def _target(page: MemoryPage) -> ErasureTarget | None:

@@ -27,13 +27,13 @@ class FactFilter(forms.Form):
 
     #: The states of a fact. The last two are for owners and admins.
     STATES: ClassVar = {
-        "block": _("in the block"),
+        "block": _("in every chat"),
         "pinned": _("pinned"),
         "hand": _("edited or written by hand"),
         "replaced": _("replaced"),
         "rolled": _("rolled up"),
         "hidden": _("hidden"),
-        "held": _("quarantined"),
+        "held": _("kept out of chats"),
     }
 
     def __init__(self, data: Any, *, facts: FactQuerySet, in_block: Collection[int], may_act: bool) -> None:

@@ -15,22 +15,23 @@ from projects.tenancy import people
 
 from . import rows as memory_rows
 
-#: Limits of a search: projects, those with the latest chats, and lines of each.
-MAX_PROJECTS, MAX_LINES = 10, 5
+#: Limits of a search: projects, those with the latest chats, lines of each, and lines of all.
+MAX_PROJECTS, MAX_LINES_OF_ONE, MAX_LINES = 10, 5, 20
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A line of memory, its project, and its address on the project's memory page."""
+    """A line of memory, its project, and its address on the project's memory page. The best has the lowest ``rank``."""
 
     row: memory_rows.Row
     project: Project
     address: str
+    rank: tuple[bool, float]
 
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """The lines found, project by project, the best first.
+    """The lines found in all projects, the best first.
 
     ``limit`` is the number of projects that were searched, if there are more.
     """
@@ -51,7 +52,8 @@ def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundM
         for project in searched[:MAX_PROJECTS]
         for line in _lines(project, persons.get(project.tenant_id, ""), words)
     ]
-    return FoundMemory(lines, MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
+    lines.sort(key=lambda line: line.rank)
+    return FoundMemory(lines[:MAX_LINES], MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
 
 
 def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
@@ -59,7 +61,7 @@ def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
     found = services.search_facts(project.bank, words, viewer=person)
     if not found:
         return
-    rank = {fact.pk: place for place, fact in enumerate(found)}
+    rank = {fact.pk: (not fact.is_visible, -score) for fact, score in found.items()}
     valid = {fact.pk for fact in found if fact.is_visible}
     facts = services.browse(project.bank, viewer=person).filter(pk__in=list(rank)).may_be_shown()
     # A fact that a private one replaced has no badge that says so: it is left out.
@@ -68,9 +70,9 @@ def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
         for fact in facts.with_places().annotate(reader_count=services.reader_count("entry__chat"))
         if fact.pk in valid or memory_rows.replaced_by(fact)
     ]
-    for fact in sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES]:
+    for fact in sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES_OF_ONE]:
         row = memory_rows.fact_row(fact)
-        yield FoundLine(row, project, _address(project, fact, row.fact_ids[0], words))
+        yield FoundLine(row, project, _address(project, fact, row.fact_ids[0], words), rank[fact.pk])
 
 
 def _address(project: Project, fact: Fact, public_id: str, words: str) -> str:

@@ -165,9 +165,9 @@ def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[in
     if fact.is_waiting:
         yield "off", gettext("waits for an owner")
     elif fact.quarantine:
-        yield "off", gettext("quarantined: %(reason)s") % {"reason": gettext(fact.quarantine)}
+        yield "off", gettext("kept out of chats: %(reason)s") % {"reason": gettext(fact.quarantine)}
     if fact.pk in in_block:
-        yield "on", gettext("in the block")
+        yield "on", gettext("in every chat")
     elif fact.pk in restated:
         yield "on", gettext("in every chat, as part of a summary")
     if fact.entry.parent:

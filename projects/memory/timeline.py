@@ -26,7 +26,7 @@ HEIGHT, WIDTH, GAP = 44, 1000, 8
 MIN_SPAN_WIDTH, LETTER_WIDTH, LABEL_MARGINS = 3.0, 7.6, 14.0
 #: Decisions and replaced values that are listed below the picture.
 MAX_TURNING_POINTS = 15
-IN_BLOCK: Any = _("shown in the block")
+IN_BLOCK: Any = _("in every chat")
 HAS_HIDDEN: Any = _("has hidden lines")
 
 

@@ -21,7 +21,7 @@ MAX_KEY_NAME_CHARACTERS = 100
 class Scope(models.TextChoices):
     """A kind of request that a key may make. No scope includes another: a key with WRITE need not have READ."""
 
-    READ = "read", _("read: chats, entries, facts, the block, recalled notes, usage")
+    READ = "read", _("read: chats, summaries, memory, usage")
     WRITE = "write", _("write: record, name, summarise and compact chats")
     ADMIN = "admin", _("admin: settle facts, forget, change settings")
     PEOPLE = "people", _("people: record words as those of members")

@@ -35,6 +35,16 @@ FIELD_LABELS = {
 }
 
 
+FIELD_HELP = {
+    "max_tokens": _(
+        "How much memory every chat gets. What a smaller budget leaves out is shown before it is saved; for a larger "
+        "one the model writes its summaries again."
+    ),
+    "recall_tokens": _("How much memory is recalled for the newest message, in tokens; 0: none."),
+    "personal_tokens": _("How much memory only the asking person gets, in tokens; 0: none."),
+}
+
+
 def _bank_field(name: str) -> Any:
     """The form field of a bank setting, with all validators of the model field: ``formfield()`` omits some."""
     setting: Any = Bank._meta.get_field(name)
@@ -127,6 +137,8 @@ class SettingsForm(ProjectForm):
         super().__init__(*args, **kwargs)
         for name, label in FIELD_LABELS.items():
             self.fields[name].label = label
+        for name, text in FIELD_HELP.items():
+            self.fields[name].help_text = text
         self.fields["monthly_cap"].help_text = _(
             "In %(currency)s. Leave empty for none. When it is reached, memory falls back to extraction and is "
             "regenerated later."

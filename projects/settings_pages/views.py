@@ -18,6 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput
+from memorybank.services import Bank, MemoryLine
 from projects.models import Project
 from projects.tenancy import api_keys, permissions, provisioning
 from projects.web.requests import MemberRequest
@@ -71,7 +72,12 @@ def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
         request.POST if request.method == "POST" else None,
         instance=Project.objects.select_related("bank").get(pk=project.pk),
     )
+    left_out: list[MemoryLine] = []
     if request.method == "POST" and form.is_valid():
+        budget = form.changed_settings.get("max_tokens", project.bank.max_tokens)
+        if request.POST.get("sure") != str(budget):
+            left_out = _left_out(project.bank, budget)
+    if request.method == "POST" and form.is_valid() and not left_out:
         form.save()
         form.apply(project.bank, request.user.get_username())
         messages.success(request, _("Saved.") if form.has_changed() else _("No changes."))
@@ -85,8 +91,18 @@ def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
         **services.count_recorded(bank)._asdict(),
         "idle_minutes": bank.idle_minutes,
         "summariser": summariser.model if summariser else "",
+        "left_out": left_out,
+        "smaller_budget": form.changed_settings.get("max_tokens") if left_out else None,
     }
     return show(request, project, "settings", context, 400 if form.errors else 200)
+
+
+def _left_out(bank: Bank, budget: int) -> list[MemoryLine]:
+    """The lines that no chat would be given any more with this smaller budget."""
+    if budget >= bank.max_tokens:
+        return []
+    kept = {line.text for line in services.render(bank, budget=budget).lines}
+    return [line for line in services.prompt_memory(bank).block.lines if line.text not in kept]
 
 
 @project_view("project-keys")

@@ -8,6 +8,7 @@ from django import template
 from django.contrib.auth.models import User
 from django.template.defaultfilters import floatformat
 from django.utils.timezone import now
+from django.utils.translation import gettext as _
 
 from memorybank import services
 from memorybank.services import CHART_PERIODS, Dashboard, LLMCall
@@ -59,7 +60,7 @@ def _period(context: dict[str, Any], default: str) -> tuple[int, bool]:
 
 
 def _charts(dashboard: Dashboard, cap: Decimal | None) -> dict[str, Any]:
-    names = dict(LLMCall._meta.get_field("purpose").flatchoices)
+    names = {**dict(LLMCall._meta.get_field("purpose").flatchoices), "digest": _("Summary of a period")}
     paid = [purpose for purpose in PURPOSES if any(day.costs.get(purpose) for day in dashboard.days)]
     days = [day.day for day in dashboard.days]
     costs = [{purpose: float(cost) for purpose, cost in day.costs.items()} for day in dashboard.days]

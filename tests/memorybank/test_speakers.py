@@ -11,10 +11,14 @@ from memorybank.templatetags.speakers import as_speaker
     [
         ("tom", "tom", "tom"),
         ("assistant", "assistant", "Assistent"),
-        ("noted", "noted", "notiert"),
-        ("noted from tom, luc", "noted from tom, luc", "notiert nach tom, luc"),
+        ("noted", "summary", "Zusammenfassung"),
+        ("noted from tom, luc", "summary (tom, luc)", "Zusammenfassung (tom, luc)"),
         ("tom, correcting noted from tom", "tom", "tom"),
-        ("priya, correcting noted from tom", "priya, correcting noted from tom", "priya berichtigt notiert nach tom"),
+        (
+            "priya, correcting noted from tom",
+            "priya, correcting summary (tom)",
+            "priya berichtigt Zusammenfassung (tom)",
+        ),
     ],
 )
 def test_a_speaker_is_named_in_the_readers_language(stored: str, english: str, german: str) -> None:

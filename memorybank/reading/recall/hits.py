@@ -88,20 +88,23 @@ def _of_kinds(hits: list[Hit], kinds: Collection[str]) -> list[Hit]:
     return [hit for hit in hits if (hit.pk in wanted if hit.kind == "fact" else "output" in kinds)]
 
 
-def facts_about(bank: Bank, question: str, *, limit: int, now: datetime, viewer: str = NOBODY) -> list[FactState]:
-    """The leaf facts about a question's subject that ``viewer`` may read, best first, hidden ones included."""
+def facts_about(
+    bank: Bank, question: str, *, limit: int, now: datetime, viewer: str = NOBODY
+) -> dict[FactState, float]:
+    """The leaf facts about a question's subject that ``viewer`` may read, with scores, best first; hidden ones, too."""
     state = MemoryState(bank.version, bank.epoch, bank.index_version)
     result = search(kept.find(bank, viewer, state), parse_question(bank, question, now), without=None, limit=limit)
     scores = dict(result.ranked)
     if not scores:
-        return []
+        return {}
     citing = FactOutput.objects.filter(output__in=list(scores), output__chat__bank=bank).values("fact")
     values: dict[FactState, float] = {}
     for fact in bank.facts.filter(pk__in=citing).visible_to(viewer).states(viewer=viewer):
         share = _question_share(f"{fact.text} {fact.original_text} {fact.speaker}", result)
         if share and (cited := [scores[turn] for turn in fact.citations if turn in scores]):
             values[fact] = max(cited) * (MIN_FACT_SHARE + (1 - MIN_FACT_SHARE) * share)
-    return sorted(values, key=lambda fact: (-values[fact], -fact.pk))[:limit]
+    best = sorted(values, key=lambda fact: (-values[fact], -fact.pk))[:limit]
+    return {fact: values[fact] for fact in best}
 
 
 def _facts_of_turns(turns: Collection[tuple[int, int]], viewer: str) -> list[FactState]:

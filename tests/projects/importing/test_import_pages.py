@@ -138,7 +138,10 @@ class ImportPagesTest(Cast):
             runs.work()
         self.assertEqual(Output.objects.count(), 5 - 1)
         page = self.page(row)
-        self.assertIn("Imported: 0 new questions with their answers. 4 were there already.", page)
+        self.assertIn("Imported: 0 new questions with their answers.", page)
+        self.assertIn('<th scope="row">Chats</th><td>0</td><td>2</td><td>0</td>', page)
+        self.assertIn('<th scope="row">Questions with answers</th><td>0</td><td>4</td><td>0</td>', page)
+        self.assertIn("Chats of 1 person: alice.", page)
         self.assertIn("4 questions with their answers are there already", self.page(self.read("claude")))
 
     def test_people_of_an_export_are_matched_with_members_or_left_out(self) -> None:
@@ -151,7 +154,10 @@ class ImportPagesTest(Cast):
         self.start(row, **{"person-0": "", "person-1": "bob"})
         runs.work()
         self.assertEqual([chat.title for chat in Chat.objects.all()], ["Cables"])
-        self.assertIn("no user is chosen for “5f1c-priya”", self.page(row))
+        page = self.page(row)
+        self.assertIn("no user is chosen for “5f1c-priya”", page)
+        self.assertIn('<th scope="row">Chats</th><td>1</td><td>0</td><td>1</td>', page)
+        self.assertIn("1 person of the file is left out.", page)
 
     def test_a_dry_run_is_discarded_or_forgotten_after_a_day(self) -> None:
         row = self.read()

@@ -53,9 +53,9 @@ class PastTest(MemoryPageCase):
     def test_activity_says_what_a_change_did_to_the_block(self) -> None:
         self.hide()
         page = self.see(self.alice, "memory-activity")
-        self.assertContains(page, "in the block: 1 removed")
+        self.assertContains(page, "in every chat: 1 removed")
         self.assertNotContains(page, CRANE)
-        self.assertNotContains(self.see(self.bob, "memory-activity"), "in the block,")
+        self.assertNotContains(self.see(self.bob, "memory-activity"), "in every chat:")
         self.assertContains(self.see(self.alice, "memory-past"), "1 removed")
 
     def test_what_is_not_kept_and_when_memory_was_off_is_said(self) -> None:

@@ -50,10 +50,10 @@ class ForgettingTest(MemoryPageCase):
         self.assertNotContains(self.see(self.bob, "memory-activity"), "receipts/")
 
     def test_the_memory_page_says_how_many_summaries_wait_to_be_rewritten(self) -> None:
-        self.assertNotContains(self.see(self.alice, "memory"), "lost a source")
+        self.assertNotContains(self.see(self.alice, "memory"), "to be rewritten")
         Entry.objects.filter(facts=self.crane).update(stale=True)
         page = self.see(self.alice, "memory")
-        self.assertContains(page, "1 summary lost a source. What is left of it stays until the model has rewritten it.")
+        self.assertContains(page, "1 summary is to be rewritten: one of its sources was deleted or corrected")
 
     def test_what_was_erased_with_a_line_is_refused_when_it_is_sent_again(self) -> None:
         fields = {"chat_key": "keyed", "author": "bob", "question": "The zanzibar ropes cost 40 euros.", "key": "k1"}

@@ -290,7 +290,7 @@ class FactsTest(MemoryPageCase):
         services.hide(self.apollo.bank, fact_ids=[ferry.pk], actor="alice")
         for state, texts, badge in (
             ("pinned", [CRANE], "pinned"),
-            ("block", [RULE, CRANE], "in the block"),
+            ("block", [RULE, CRANE], "in every chat"),
             ("hidden", [FERRY], "hidden"),
             ("held", [RULE], "waits for an owner"),
         ):
@@ -346,7 +346,7 @@ class ReviewTest(MemoryPageCase):
         self.assertContains(self.see(self.vera), f"<b>bob</b> says “{RULE}”")
         services.confirm_quarantine(self.apollo.bank, fact_ids=[self.rule.pk], actor="alice")
         self.assertNotContains(self.see(self.vera, "memory-facts"), "outage")
-        self.assertContains(self.see(self.alice, "memory-facts"), "quarantined: ")
+        self.assertContains(self.see(self.alice, "memory-facts"), "kept out of chats: ")
 
     def test_an_approval_is_taken_back_with_one_click(self) -> None:
         reason = self.rule.quarantine
@@ -364,7 +364,7 @@ class ReviewTest(MemoryPageCase):
         self.assertContains(self.see(self.alice, "memory-activity"), "took back the approval of a line")
 
     def test_it_is_released_kept_or_deleted(self) -> None:
-        self.assertContains(self.decide(self.alice, "keep", self.rule), "quarantined for good")
+        self.assertContains(self.decide(self.alice, "keep", self.rule), "left to its author for good")
         self.assertNotContains(self.see(self.alice), 'class="count"')
         page = self.decide(self.alice, "release", self.rule)
         self.assertContains(page, "approved: told in every chat from the next minute on.")
@@ -425,7 +425,7 @@ class TimelineTest(MemoryPageCase):
         self.assertIn("has hidden lines", spans[self.crane.entry_id].states)
         self.assertNotIn("has hidden lines", self.spans(self.bob)[self.crane.entry_id].states)
         other = next(leaf for leaf in leaves if leaf.pk != self.crane.entry_id)
-        self.assertIn("shown in the block", spans[other.pk].states)
+        self.assertIn("in every chat", spans[other.pk].states)
 
     def test_a_click_opens_what_lies_under_it(self) -> None:
         day = self.digest("day", *self.apollo.bank.entries.leaves())

@@ -123,7 +123,7 @@ class MemorySearchTest(Cast):
         for number in range(memory_search.MAX_PROJECTS):
             project = self.project(self.acme, f"project{number}")
             self.switch_on(project)
-            for chat in range(memory_search.MAX_LINES + 1):
+            for chat in range(memory_search.MAX_LINES_OF_ONE + 1):
                 at = NOON + timedelta(days=1)
                 text = f"The zanzibar crane of yard {number}{chat} is green."
                 services.record(
@@ -140,6 +140,9 @@ class MemorySearchTest(Cast):
             page = self.search(self.bob)
         self.assertLessEqual(len(captured), PAGE_QUERIES + memory_search.MAX_PROJECTS * PROJECT_QUERIES)
         lines = page.context["memory"].lines
-        self.assertEqual(len(lines), memory_search.MAX_PROJECTS * memory_search.MAX_LINES)
+        self.assertEqual(len(lines), memory_search.MAX_LINES)
+        ranks = [line.rank for line in lines]
+        self.assertEqual(ranks, sorted(ranks))
+        self.assertGreater(len({line.project for line in lines}), 1)  # the best of all, in one list
         self.assertNotIn(self.apollo, {line.project for line in lines})
         self.assertContains(page, "Only the memory of your 10 projects with the latest chats was searched.")

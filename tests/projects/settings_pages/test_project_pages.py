@@ -100,7 +100,30 @@ class DeskTest(Cast):
             output = services.record(project.bank, **common)
             services.rate_answer(project.bank, output=output.pk, person="bob", helpful=helpful, model="small")
         page = " ".join(self.page("project-costs").split())
-        self.assertIn('<th scope="row">small</th><td>50 %</td><td>2</td>', page)
+        self.assertIn('<th scope="row">small</th> <td>50 %</td> <td>2</td>', page)
+
+    def test_costs_say_what_would_make_costs_appear(self) -> None:
+        self.assertIn("No costs: no model is connected.", self.page("project-costs"))
+        with with_chat_model():
+            self.assertIn("They appear when a model is asked whose prices are set", self.page("project-costs"))
+
+    def test_a_smaller_budget_is_saved_after_its_page_has_said_what_it_leaves_out(self) -> None:
+        self.switch_on(self.apollo)
+        for number in range(12):
+            text = f"The crane of yard {number} costs {number}10 euros a day, and its rope is {number} metres long."
+            self.remember(self.apollo, "bob", text, f"c{number}")
+        page = self.save(max_tokens=200)
+        self.assertContains(page, "Nothing is saved yet. With 200 tokens, chats are no longer given")
+        self.assertContains(page, "and its rope is")
+        self.apollo.bank.refresh_from_db()
+        self.assertEqual(self.apollo.bank.max_tokens, 2000)
+        before = services.prompt_memory(self.apollo.bank).block.tokens
+        self.assertEqual(self.save(max_tokens=200, sure="200").status_code, 302)
+        self.apollo.bank.refresh_from_db()
+        self.assertLessEqual(services.prompt_memory(self.apollo.bank).block.tokens, 200)
+        self.assertEqual(self.save(max_tokens=2000).status_code, 302)  # nothing is left out: it is not asked about
+        self.apollo.bank.refresh_from_db()
+        self.assertEqual(services.prompt_memory(self.apollo.bank).block.tokens, before)
 
     def test_costs_are_drawn_by_day_and_purpose_with_the_limit(self) -> None:
         self.save(monthly_cap="30")

@@ -1,6 +1,6 @@
 // What changes while the page is open, here or elsewhere: whether the chat is in memory, its title and its turns.
 
-import { isAtEnd, toEnd, turns } from "./page.js";
+import { isAtEnd, pageAt, toEnd, turns } from "./page.js";
 import { name } from "./answers.js";
 
 const SECONDS = 4;
@@ -11,9 +11,7 @@ const isBeingWritten = (turn) => Boolean(turn.querySelector("[data-stream]"));
 
 // Turns that are on the site and not here are added, others go; one that is edited or looked into here stays.
 const catchUp = async () => {
-  const response = await fetch(location.pathname);
-  if (!response.ok) return;
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const page = await pageAt(location.pathname);
   const fresh = [...page.querySelectorAll("#turns > .turn")];
   const atEnd = isAtEnd();
   const first = fresh[0] && document.getElementById(fresh[0].id);

@@ -5,6 +5,7 @@ import { begun as shortening, isCommand } from "./compacting.js";
 import { excess, keep } from "./draft.js";
 import { follow } from "./following.js";
 import { composer, post, tell, toEnd, turns } from "./page.js";
+import "./turns.js";
 
 const box = composer.elements.message;
 const button = composer.querySelector("button");

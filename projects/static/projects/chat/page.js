@@ -26,6 +26,12 @@ export const tell = (line, signIn) => {
 export const isAtEnd = () => innerHeight + scrollY >= document.documentElement.scrollHeight - 80;
 export const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
 
+export const pageAt = async (address) => {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(response.status);
+  return new DOMParser().parseFromString(await response.text(), "text/html");
+};
+
 // An action of a form, answered in JSON.
 export const post = async (address, data, headers = {}) => {
   const response = await fetch(address, {
