@@ -184,7 +184,7 @@ class GermanPagesTest(Everything):
     def test_the_disclosure_is_read_in_german_before_memory_is_switched_on(self) -> None:
         self.client.force_login(self.alice)
         page = self.german(reverse("admin:projects_project_add"))
-        self.assertIn("Alle Mitglieder dieses Projekts bekommen Antworten mit Notizen", page)
+        self.assertIn("Alle Mitglieder dieses Projekts bekommen Antworten mit dem Gedächtnis", page)
 
     def test_what_somebody_chose_goes_before_what_her_browser_asks_for(self) -> None:
         self.client.logout()
