@@ -153,7 +153,8 @@ class NowTest(MemoryPageCase):
         for name in ("memory", "memory-facts"):
             [row] = [row for row in self.see(self.bob, name).context["rows"] if row.fact and row.fact.pk == line.pk]
             self.assertEqual(row.own, [ferry])
-        self.assertContains(self.see(self.bob), f"You said “{FERRY}”. Correct or forget it")
+        self.assertContains(self.see(self.bob), "You said a part of this. If it is wrong, correct it")
+        self.assertContains(self.see(self.bob), f"{FERRY}</textarea>")
         self.assertContains(self.see(self.bob, "memory-own", ferry.pk), FERRY)
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
