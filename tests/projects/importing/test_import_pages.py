@@ -156,7 +156,7 @@ class ImportPagesTest(Cast):
         self.assertEqual([chat.title for chat in Chat.objects.all()], ["Cables"])
         page = self.page(row)
         self.assertIn("no user is chosen for “5f1c-priya”", page)
-        self.assertIn('<th scope="row">Chats</th><td>1</td><td>0</td><td>1</td>', page)
+        self.assertIn('<th scope="row">Chats</th><td>1</td><td>0</td><td>2</td>', page)
         self.assertIn("1 person of the file is left out.", page)
 
     def test_a_dry_run_is_discarded_or_forgotten_after_a_day(self) -> None:

@@ -3,13 +3,13 @@
 import { pageAt, turns } from "./page.js";
 
 const useMemory = async (link) => {
-  const acts = link.closest(".turn-acts");
-  const open = acts.parentElement.querySelector(".memory-used");
+  const turn = link.closest(".turn");
+  const open = turn.querySelector(".memory-used");
   link.setAttribute("aria-expanded", String(!open));
   if (open) return open.remove();
   const used = (await pageAt(link.href)).getElementById("memory-used");
   used.removeAttribute("id"); // there may be several
-  acts.after(used);
+  document.getElementById(turn.id).querySelector(".turn-acts").after(used); // the line, or the turn, may be a new one by now
 };
 
 // The number of a source: the line that it stands for, with the memory that the answer was given.
