@@ -14,8 +14,11 @@ MAX_CHARACTERS_BETWEEN = 90
 
 _PIN = re.compile(any_whole_words(lambda pack: pack.secrets.pins), re.I)
 _VALUE = r"(?P<value>\*?\d(?:[ -]?\d){3,9}[#*]?|\d{1,4}[A-Z]\d{1,4}|[A-Z]\d{3,6}[A-Z]?|\d{4,6}[A-Z])"
-_PIN_END = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d)"
-_DIGITS = re.compile(rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{LINKS}|#|[^\W\d]{{2}}))?\s{{0,2}}{_VALUE}{_PIN_END}", re.I)
+_PIN_END = r"(?!\s[a-z]{2,20}s\b|[a-z\d_%€$]|[.,:/-]\d|-\w)"
+_DIGITS = re.compile(
+    rf"(?:[^\d\n.!?。]{{0,60}}?(?P<sign>{LINKS}|#|[^\W\d]{{2}}(?=\s)|[^\W\dA-Za-z]{{2}}))?\s{{0,2}}{_VALUE}{_PIN_END}",
+    re.I,
+)
 # A number with a unit is an amount, not a code.
 _COUNTED_UNIT = (
     r"(?-i:[a-z]{2,20}s\b|(?:EUR|USD|GBP|CHF|[kmc]?m|k?g|[kMGT]B|[kM]?W|[ap]m|Uhr|Euro)\b)"
@@ -46,7 +49,8 @@ _IS_PIN = re.compile(
 _DIAL_TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
 _DIALLED = re.compile(
     rf"(?:{_LOCK_NAME.pattern})[^\n!?]{{0,40}}?(?<!\w)"
-    r"(?P<value>(?P<way>[^\W\d]{2,12}) \d{1,2},? [^\W\d]{2,12} \d{1,2},? (?P=way) \d{1,2})(?!\w)",
+    r"(?P<value>(?P<way>[^\W\d]{2,12}) \d{1,2},? [^\W\d]{2,12} \d{1,2},? (?P=way) \d{1,2}"
+    r"|\d{1,2} (?P<turn>[^\W\d]{2,12}),? \d{1,2} [^\W\d]{2,12},? \d{1,2} (?P=turn))(?!\w)",
     re.I,
 )
 # "17-42-8-63": numbers of a dial say enough after the name of a lock, three of them also need a word for a code.

@@ -39,12 +39,14 @@ _AMERICAN = re.compile(r"(?<![\w.+/-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[-.])[2-9]\d\d
 # Groups of digits that only telephone numbers have: "0491 570 156".
 _GROUPED = re.compile(
     r"(?<![\w.,:/+#-])(?:0[1-9](?:[ .]\d\d){4}|0\d{1,3}-\d{2,3}(?: \d\d){2}|0[1-9]\d{1,3}(?: \d{2,4}){2,3}"
-    r"|0[1-9]\d{1,4} ?/ ?\d{3,8}(?:[ -]\d{1,4}){0,3})(?![\w-]|[ .,:/]\d)"
+    r"|0[127]\d{3} \d{6}|0[1-9]\d{1,4} ?/ ?\d{3,8}(?:[ -]\d{1,4}){0,3})(?![\w-]|[ .,:/]\d)"
 )
 _PHONE_CUE = re.compile(any_whole_words(lambda pack: pack.personal.phones), re.I)
 _LOCAL = re.compile(r"(?<![a-zA-Z\d_.,:/+#-])\(?\d(?:[ ()\-/.\u00a0]{0,3}\d){6,13}(?![a-zA-Z\d_]|[-.,:/]\d)")
 #: Maximum distance between an announcement and its telephone number.
 MAX_CHARACTERS_TO_PHONE = 48
+#: Whoever calls pays nothing, so it is an organisation's.
+_FREE = re.compile(r"0 ?80[0-58](?!\d{0,1}[/-])")
 _DATE_LIKE = re.compile(r"(?:19|20)\d\d[-./ ]?(?:0\d|1[0-2])[-./ ]?[0-3]\d|[0-3]?\d[-./][01]?\d[-./](?:19|20)\d\d")
 _SENTENCE_END = re.compile(r"(?<=\w{4})[.!?](?=\s|$)|[\n。！？]")
 _FUNCTION = FUNCTION_WORDS - {"me", "info", "contact"}
@@ -83,6 +85,9 @@ _COORDINATES = re.compile(
     r"(?:[.,′'’]\s?\d{1,6})?[″\"′'’]{0,2}\s?[EWO]?)",
     re.I,
 )
+# An account on a machine: "ssh -p 2222 deploy@web1.acme.net", "scp app.tgz deploy@web1.acme.net:/srv".
+MAX_CHARACTERS_TO_COMMAND = 160
+_REMOTE = re.compile(r"(?<![\w-])(?:ssh|scp|sftp|rsync|mosh|sshfs) [^\n;|]*$")
 _MESSENGER = re.compile(
     r"(?:wa\.me/|whatsapp\.com/send/?\?phone=|t\.me/|signal\.me/#p/)(?P<value>\+?\d{7,15})(?!\d)", re.I
 )
@@ -97,6 +102,13 @@ _ZERO = alternation(collect_for_masking(lambda pack: pack.personal.spoken_digits
 _SPOKEN = rf"(?:{_NUMBER_WORDS}|{_ZERO})(?:[ ,-]{{1,2}}|(?!\w))"
 _IN_WORDS = re.compile(rf"(?<!\w)(?P<value>(?:{_ZERO})[ ,-]{{1,2}}(?:{_SPOKEN}){{{MIN_NUMBER_WORDS - 1},24}})", re.I)
 
+# "su móvil es el seis uno dos, cuarenta y cuatro, cero siete": after its name also with tens.
+_WORDS_AFTER_CUE = re.compile(
+    rf"(?:{_PHONE_CUE.pattern})[^\n.!?\d]{{0,24}}? "
+    rf"(?P<value>(?:(?:{_SPOKEN})(?:\w{{1,3}} (?=(?:{_SPOKEN})))?){{{MIN_NUMBER_WORDS},24}})",
+    re.I,
+)
+
 # "four seven one six, nine one two three …": nobody counts like that.
 _SPOKEN_DIGITS = re.compile(
     rf"(?<![\w-])(?:(?:{alternation(map(re.escape, DIGITS))})[ ,-]{{1,2}}){{{MIN_SPOKEN_DIGITS - 1},24}}"
@@ -106,11 +118,7 @@ _SPOKEN_DIGITS = re.compile(
 
 
 def find(text: str) -> Iterator[SecretSpan]:
-    if any(sign in text for sign in ("@", "＠", "%40")):
-        for pattern in (_EMAIL, _PARTED_EMAIL):
-            yield from (SecretSpan(*match.span(), "e-mail address") for match in pattern.finditer(text))
-    for match in _SPELT_EMAIL.finditer(text):
-        yield from _spelt_emails(match)
+    yield from _emails(text)
     yield from _phones(text)
     for pattern in (_STREET, _CJK_STREET):
         for match in pattern.finditer(text):
@@ -118,10 +126,21 @@ def find(text: str) -> Iterator[SecretSpan]:
             yield SecretSpan(match.start(), town.end() if town else match.end(), "address")
     for match in _COORDINATES.finditer(text):
         yield SecretSpan(*match.span(match.lastgroup or 0), "address")
+    yield from (SecretSpan(*match.span("value"), "phone number") for match in _WORDS_AFTER_CUE.finditer(text))
     for pattern in (_MESSENGER, _IN_WORDS):
         yield from (SecretSpan(*match.span("value"), "phone number") for match in pattern.finditer(text))
     yield from _spoken_numbers(text)
     yield from _hosts(text)
+
+
+def _emails(text: str) -> Iterator[SecretSpan]:
+    if any(sign in text for sign in ("@", "＠", "%40")):
+        for match in _EMAIL.finditer(text):
+            if not _REMOTE.search(text, max(0, match.start() - MAX_CHARACTERS_TO_COMMAND), match.start()):
+                yield SecretSpan(*match.span(), "e-mail address")
+        yield from (SecretSpan(*match.span(), "e-mail address") for match in _PARTED_EMAIL.finditer(text))
+    for match in _SPELT_EMAIL.finditer(text):
+        yield from _spelt_emails(match)
 
 
 def _spoken_numbers(text: str) -> Iterator[SecretSpan]:
@@ -151,7 +170,7 @@ def _phones(text: str) -> Iterator[SecretSpan]:
             if _is_phone(match[0], region):
                 yield SecretSpan(*match.span(), "phone number")
     for match in _GROUPED.finditer(text):
-        if 9 <= sum(map(str.isdigit, match[0])) <= 12:
+        if 9 <= sum(map(str.isdigit, match[0])) <= 12 and not _FREE.match(match[0]):
             yield SecretSpan(*match.span(), "phone number")
     for cue in before_numbers(_PHONE_CUE, text, MAX_CHARACTERS_TO_PHONE + 24):
         rest = text[cue.end() : cue.end() + MAX_CHARACTERS_TO_PHONE + 24]
@@ -163,6 +182,8 @@ def _phones(text: str) -> Iterator[SecretSpan]:
 
 def _is_local_number(written: str) -> bool:
     """Whether it is like a national number (leading zero or bracket, or at least nine digits) and is not a date."""
+    if _FREE.match(written):
+        return False
     return (written[0] in "(0٠۰" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
 
@@ -174,6 +195,8 @@ def _is_phone(written: str, region: str | None) -> bool:
     try:
         number = phonenumbers.parse(written, region)
     except phonenumbers.NumberParseException:
+        return False
+    if phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.TOLL_FREE:  # of an organisation
         return False
     return (
         phonenumbers.is_possible_number(number)

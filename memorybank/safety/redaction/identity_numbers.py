@@ -76,6 +76,13 @@ _DATE = re.compile(
 )
 # "On 3 May 2014 she was born": the words follow directly after the date.
 _BORN_ON = re.compile(rf"(?P<value>{_DATE.pattern}) (?:\w{{1,10}} )?(?:{_BORN.pattern})", re.I)
+# "Anna (b. 1984-02-03)", "Otto (*12.3.1984)".
+_BORN_IN_BRACKETS = re.compile(rf"\((?:\*|b\.|born|geb\.|n[ée]e?|nat[oa]|nac\.) ?(?P<value>{_DATE.pattern})\)", re.I)
+# "Birthday list for the wall: Odalys 14 March 1989, Bertram 2 Nov 1974": the cue may be far from such a list.
+_NAME = r"[A-ZÀ-Ý][\w'’-]{1,24}(?: [A-ZÀ-Ý][\w'’-]{1,24}){0,2}"
+_NAMED_DATE = rf"{_NAME}:? \(?(?i:{_DATE.pattern})\)?"
+_BORN_LIST = re.compile(rf"(?<!\w){_NAMED_DATE}(?:(?:[,;]|\n| \w{{1,3}}(?= ))\s?(?:[-*•] )?{_NAMED_DATE}){{1,24}}")
+MAX_CHARACTERS_TO_LIST = 160
 _BORN_ON_PATTERNS = Patterns([(_BORN_ON, "")])
 _SORT_CODE = re.compile(
     r"\b(?:sort[ -]?codes?(?:'s)?|sc|blz)\b(?:\sis)?[\s:=]{1,3}(?P<value>\d\d[- ]?\d\d[- ]?\d\d(?:\d\d)?)(?!\d)", re.I
@@ -89,6 +96,10 @@ _CARD_DETAIL = re.compile(
 )
 # The lines of a passport or an identity card that machines read (ICAO 9303).
 _MACHINE_READABLE = re.compile(r"(?<![\w<])(?=[A-Z0-9<]{0,42}<[A-Z0-9<]{0,42}<)[A-Z0-9<]{30,44}(?![\w<])")
+_VEHICLE = re.compile(r"(?<![\w-])(?=[A-Z]{0,16}\d)(?=\d{0,16}[A-Z])[A-HJ-NPR-Z0-9]{17}(?![\w-])")
+_VEHICLE_NAME = re.compile(r"(?<!\w)(?:VIN|FIN|frame|[Ff]ahrgestell\w*|[Bb]astidor|[Cc]h[aâ]ssis?|[Tt]elaio)(?!\w)")
+_VEHICLE_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
+_VEHICLE_LETTERS = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", (*range(1, 9), *range(1, 6), 7, 9, *range(2, 10)), strict=True))
 #: The names of schemes that number people, and the modules of python-stdnum that check their digits.
 _SCHEMES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tfn", ("au.tfn",)),
@@ -136,6 +147,13 @@ _SCHEME = re.compile(
 _SCHEME_NUMBER = re.compile(r"(?<![\w.,-])\w{0,4}\d(?:[ .\/-]?\w){5,17}(?!\w)")
 #: Maximum distance between an announcement and its number.
 MAX_CHARACTERS_TO_NUMBER = 64
+#: Digits in the order of counting, or all the same.
+_COUNTED = frozenset(
+    run[start : start + length]
+    for run in ("1234567890", "0123456789", "9876543210", *(digit * 22 for digit in "0123456789"))
+    for length in range(6, 23)
+    for start in range(max(1, len(run) - length + 1))
+)
 _SENTENCE_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
 
@@ -151,8 +169,15 @@ def find(text: str) -> Iterator[SecretSpan]:
                 yield SecretSpan(*match.span(), kind)
     yield from _announced(text, _IDS, _ID, "id number", _is_identity_number)
     yield from (
-        span for span in _announced(text, _BORN, _DATE, "date of birth", bool) if not _is_of_a_party(text, span)
+        span for span in _announced(text, _BORN, _DATE, "date of birth", _is_of_today) if not _is_of_a_party(text, span)
     )
+    yield from _birth_lists(text)
+    yield from (
+        SecretSpan(*match.span("value"), "date of birth")
+        for match in _BORN_IN_BRACKETS.finditer(text)
+        if _is_of_today(match["value"])
+    )
+    yield from _vehicles(text)
     born = _BORN_ON_PATTERNS.finder(text)(_BORN_ON)
     yield from (SecretSpan(*match.span("value"), "date of birth") for match in born)
 
@@ -170,6 +195,35 @@ def _announced(
                 break
 
 
+def _birth_lists(text: str) -> Iterator[SecretSpan]:
+    """The dates of a list of names with dates, where the text before it tells of births."""
+    for match in _BORN_LIST.finditer(text):
+        if _BORN.search(text, max(0, match.start() - MAX_CHARACTERS_TO_LIST), match.start()):
+            yield from (SecretSpan(*date.span(), "date of birth") for date in _DATE.finditer(text, *match.span()))
+
+
+def _vehicles(text: str) -> Iterator[SecretSpan]:
+    """Identification numbers of vehicles (ISO 3779): named as such, or with a valid check digit."""
+    for match in _VEHICLE.finditer(text):
+        if re.search(r"\d{4}\Z", match[0]) and (_is_named_vehicle(text, match.start()) or _has_check_digit(match[0])):
+            yield SecretSpan(*match.span(), "id number")
+
+
+def _is_named_vehicle(text: str, start: int) -> bool:
+    return bool(_VEHICLE_NAME.search(text, max(0, start - MAX_CHARACTERS_TO_NUMBER), start))
+
+
+def _has_check_digit(number: str) -> bool:
+    values = [int(sign) if sign.isdigit() else _VEHICLE_LETTERS[sign] for sign in number]
+    check = sum(value * weight for value, weight in zip(values, _VEHICLE_WEIGHTS, strict=True)) % 11
+    return number[8] == "0123456789X"[check]
+
+
+def _is_of_today(date: str) -> bool:
+    """Whether somebody who was born on the date may be alive."""
+    return not re.search(r"(?<!\d)1[0-8]\d\d(?!\d)", date)
+
+
 def _is_of_a_party(text: str, span: SecretSpan) -> bool:
     """Whether the date is that of an event, not of a birth: other words stand between it and "birthday"."""
     cues = [cue.end() for cue in _BIRTHDAYS.finditer(text, max(0, span.start - MAX_CHARACTERS_TO_NUMBER), span.start)]
@@ -183,6 +237,8 @@ def _is_identity_number(written: str) -> bool:
     digits = sum(map(str.isdigit, written))
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
+        return False
+    if compact.isdigit() and compact in _COUNTED:  # "12345678", "00000000"
         return False
     if re.fullmatch(r"\d{1,3}(?:\.\d{1,5}){3}", written):  # a version
         return False

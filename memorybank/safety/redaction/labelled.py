@@ -67,6 +67,11 @@ _LICENCE = re.compile(
 _VARIABLE = re.compile(
     rf"(?<![^\W_])(?:{_KEYS})(?:_\w{{1,24}})?\s?[=:]\s?[{VALUE_QUOTES}]?(?P<value>[\w+/=~.-]{{20,512}})", re.I
 )
+# "I set RAILS_MASTER_KEY to 9eee…": in prose, too, a variable in capitals says what its value is.
+_NAMED_VARIABLE = re.compile(
+    rf"(?<![\w-])(?!\w{{0,40}}PUBLIC)[A-Z][A-Z0-9]{{0,30}}(?:_[A-Z0-9]{{1,30}}){{0,6}}_(?i:{_KEYS}|{_SPACED})[\"'`]?"
+    rf"(?:{LINKS}| {{1,2}}) {{0,2}}[{VALUE_QUOTES}]?(?P<value>[\w+/=~.-]{{12,512}})"
+)
 MIN_LICENCE_CHARACTERS = 10
 #: A first word after the label of at most this length counts as a function word, in any language.
 MAX_FUNCTION_WORD_CHARACTERS = 4
@@ -85,6 +90,7 @@ _PATTERNS = Patterns(
         _STICKER,
         _LICENCE,
         _VARIABLE,
+        _NAMED_VARIABLE,
     )
 )
 
@@ -115,7 +121,11 @@ def _keys(matches: Callable[[re.Pattern[str]], Iterator[re.Match[str]]]) -> Iter
         if _may_be_password(match["value"]) and (shape(match["value"]) or "-" in match["value"]):
             yield SecretSpan(*match.span("value"), "password")
     yield from _on_stickers(matches)
-    for pattern, kind, fewest in ((_LICENCE, "licence key", MIN_LICENCE_CHARACTERS), (_VARIABLE, "secret", 1)):
+    for pattern, kind, fewest in (
+        (_LICENCE, "licence key", MIN_LICENCE_CHARACTERS),
+        (_VARIABLE, "secret", 1),
+        (_NAMED_VARIABLE, "secret", 1),
+    ):
         for match in matches(pattern):
             value = match["value"]
             if len(value) >= fewest and re.search(r"\d", value) and re.search(r"[^\W\d_]", value):

@@ -80,7 +80,7 @@ _DIGIT_INSIDE = re.compile(r"[^\W\d_]\d{1,4}[^\W\d_]")
 _WORD_AND_NUMBER = re.compile(r"[^\W\d_]{3,}[._-]?\d{1,4}")
 _PLAIN_VALUE = re.compile(
     rf"(?:{literals(_PASSWORD_WORDS)})(?P<gap>(?: [\w'’]{{1,16}}){{0,6}}?|\?[^\n.!?]{{0,24}}?)(?:{EQUALS})\s{{0,2}}"
-    r"(?P<value>[^\W\d_]{6,24}|\d{4,10})(?=\s{0,2}(?:[.,;!?)\n]|$))(?!,\d|\.\d)",
+    r"(?P<value>[^\W\d_]{6,24}|\d{4,10})(?=\s{0,2}(?:[.,;!?()\n]|$))(?!,\d|\.\d)",
     re.I,
 )
 _VALUE_AS_PASSWORD = re.compile(

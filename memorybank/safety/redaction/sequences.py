@@ -50,6 +50,12 @@ _KEY_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY")
 # A list whose items have the form of one that is masked: each a line of one word.
 _ITEM = re.compile(r"[ \t]{0,8}(?:[-*•–] |\d{1,2}[.):] ?)?(?P<value>\S{6,40})[ \t]{0,8}")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
+# The same in one line: "[redacted: pin], 2592-4716, 5602-2858 and 7555-6227".
+_NEXT_ITEM = re.compile(
+    r"(?:[,;]|,? \w{1,3}(?= ))? "
+    r"(?P<value>[A-Za-z0-9]{3,12}(?:(?:-| (?=[A-Za-z]{0,11}\d))[A-Za-z0-9]{3,12}){1,4})(?=[,;.]|\s|$)"
+)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d-\d\d-\d{4}")
 
 
 def find(text: str) -> Iterator[SecretSpan]:
@@ -58,6 +64,7 @@ def find(text: str) -> Iterator[SecretSpan]:
     yield from _key_lines(text)
     if MASK_PLACEHOLDER in text:
         yield from _siblings(text)
+        yield from _siblings_in_line(text)
 
 
 def _groups(text: str) -> Iterator[SecretSpan]:
@@ -110,6 +117,22 @@ def _siblings(text: str) -> Iterator[SecretSpan]:
                 yield from (SecretSpan(begin, begin + len(value), "secret") for begin, value in items)
             items, is_masked = [], False
         start += len(line)
+
+
+def _siblings_in_line(text: str) -> Iterator[SecretSpan]:
+    """What follows a mask in its line, if it is several values of one form with digits, and no dates."""
+    for mask in re.finditer(MASK_PLACEHOLDER, text):
+        items, end = [], mask.end()
+        while item := _NEXT_ITEM.match(text, end):
+            items.append(item)
+            end = item.end()
+        forms = {_LETTER_OR_DIGIT.sub("x", item["value"]) for item in items}
+        if len(items) > 1 and len(forms) == 1 and all(_is_code(item["value"]) for item in items):
+            yield from (SecretSpan(*item.span("value"), "secret") for item in items)
+
+
+def _is_code(value: str) -> bool:
+    return bool(re.search(r"\d", value)) and not _DATE.fullmatch(value)
 
 
 def _passphrases(text: str) -> Iterator[SecretSpan]:

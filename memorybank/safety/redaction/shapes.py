@@ -3,7 +3,7 @@
 import re
 from enum import IntEnum
 
-from memorybank.language import collect_for_masking
+from memorybank.language import collect_for_masking, literals
 
 _PLACEHOLDER = re.compile(
     # A value of code, such as "form.password", and words that stand for a value.
@@ -18,7 +18,7 @@ _TECHNICAL_NAME = re.compile(
     r"|(?:sha|md|base|utf|rsa|aes|ed|argon|scrypt|bcrypt|pbkdf|oauth|x|hs|rs|es|http|tls|ssl|ipv|pkcs|fips|totp|u2f|web|saml|log4|i18|l10|k8|a11|win|amd|arm|h2|p)-?_?\d+\w{0,6}(?:[-_.]?(?:gcm|cbc|url|hex|id|mb4?|hmac|sha)?[-_.]?\d{0,4})"
     r"|[a-z]{2,12}\d{1,3}(?:[.,]\d{1,3}){1,3}|x86[-_]64|utf8mb4|\d\w{0,3}password|#\w+|@[\w.:/?=&%-]+|(?:0x)?[0-9a-f]{6,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|[\w.@~-]*(?:/[\w.@{}:*-]*){2,}|/[\w./-]+|[\w-]+(?:\.[\w-]+)*\.(?:py|js|tsx?|jsx?|md|txt|json|ya?ml|toml|html?|css|sql|sh|env|cfg|ini|pdf|docx?|xlsx?|csv|png|jpe?g|svg|zip|gz|tar|log|go|rs|java|kt|rb|php|cs?|cpp|h|xml|pem|crt|key|com|org|net|io|dev|de|local|internal|example|test)"
-    r"|\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@\d+(?:\.\d+)+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}|\w+://.*|\w+[.]\w+\(?.*\)",
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?|[\w.]+\(.*|--?[\w-]+|[\w.+-]+@\d+(?:\.\d+)+|[\w.+-]+@(?:[\w-]+\.)+\w{2,}(?::[\w./~-]*)?|\w+://.*|\w+[.]\w+\(?.*\)",
     re.I,
 )
 _CASED = re.compile(
@@ -30,6 +30,22 @@ _DIGITS = re.compile(r"\d+")
 _JOINED = re.compile(r"[a-z]+[24][a-z]+")
 _COMPOUND = re.compile(r"[^\W\d_]{2}[-._:]?[A-Z]|[^\W\d_]_\d|[^\W\d_][-._:][^\W\d_]")
 _NAME_PART = re.compile(r"[a-z]{1,20}\d{0,2}|\d{1,8}[a-z]{0,2}")
+# Made of names for what it is: "password", "mysecretpassword", "api-key-1".
+_OWN_NAME = re.compile(
+    r"(?:my|your)?(?:(?:[_-]|super|api)?(?:"
+    + literals(
+        word
+        for of in (
+            lambda pack: pack.secrets.passwords,
+            lambda pack: pack.secrets.short,
+            lambda pack: pack.secrets.key_words,
+        )
+        for word in collect_for_masking(of)
+        if word.isalpha()
+    )
+    + r")){1,4}[_-]?\d{0,3}",
+    re.I,
+)
 _KNOWN = frozenset(word.casefold() for word in collect_for_masking(lambda pack: pack.secrets.passwords))
 
 
@@ -55,7 +71,7 @@ class Shape(IntEnum):
 
 def is_placeholder(word: str) -> bool:
     """Whether it is a placeholder for a value: ``****``, ``$PASSWORD``, ``None``."""
-    return bool(_PLACEHOLDER.fullmatch(word))
+    return bool(_PLACEHOLDER.fullmatch(word) or _OWN_NAME.fullmatch(word))
 
 
 def is_technical_name(word: str) -> bool:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 _KEY_BLOCK = re.compile(
     r"-----BEGIN (?P<what>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
-    r"(?:(?:[A-Za-z0-9+/=\s\\:,.]|-(?!-)){0,20000}-----END (?P=what)-----|(?:\s{0,4}[A-Za-z0-9+/=]{32,})*)"
+    r"(?:(?:[A-Za-z0-9+/=\s\\:,.]|-(?!-)){16,20000}-----END (?P=what)-----"
+    r"|(?:\s{1,4}[\w-]{1,20}: [^\n]{1,80}){0,4}(?:\s{0,4}[A-Za-z0-9+/=]{16,})+)"
 )
 _FORMATS = (
     ("private key", _KEY_BLOCK),
@@ -26,7 +27,12 @@ _FORMATS = (
     ("password hash", re.compile(r"\$(?:apr1|[1567y]|2[abxy]|argon2\w{1,2}|scrypt)\$[\w./$,=+-]{16,200}")),
     ("recovery key", re.compile(r"(?<![\d-])\d{6}(?:-\d{6}){7}(?![\d-])")),
     ("wifi password", re.compile(r"(?<=;P:)(?:\\.|[^;\\\n]){1,64}(?=;)")),
-    ("session", re.compile(r"(?<=sid=|ion=|_id=|ken=|uth=|sso=)(?=[^;\s]{0,80}\d)[\w%.~+/-]{24,2048}(?=;|\s|$)")),
+    (
+        "session",
+        re.compile(
+            r"(?i:(?<=sid=|ion=|_id=|nid=|ken=|uth=|sso=))(?=[^;\s]{0,80}\d)[\w%.~+/-]{24,2048}(?=[;,\"']|\s|$)"
+        ),
+    ),
     (
         "licence key",
         re.compile(r"(?<![\w-])(?=[A-Z-]{0,28}\d)(?=[\d-]{0,28}[A-Z])(?:[A-Z\d]{5}-){4}[A-Z\d]{5}(?![\w-])"),
@@ -37,7 +43,7 @@ _FORMATS = (
     (
         "seed of a second factor",
         re.compile(
-            r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])(?:(?=(?:[A-Z]{1,9}[2-7]){2})[A-Z2-7]{16}"
+            r"(?<![\w-])(?=[A-Z ]{0,60}[2-7])(?=[2-7 -]{0,60}[A-Z])(?:(?=(?:[A-Z]{1,9}[2-7]){2})[A-Z2-7]{16}"
             r"|[A-Z2-7]{4}(?:[ -][A-Z2-7]{4}){3,15}|[A-Z2-7]{24,64})(?![\w-])"
         ),
     ),
