@@ -61,6 +61,17 @@ class AudienceForm(forms.Form):
         return list(people.persons_named(self.project, names).values())
 
 
+def readmit_owner(project: Project, chat: Chat, owner: str) -> None:
+    """Let the owner of a private chat read its memory who left the tenant and came back.
+
+    Memory knows them by a new key, so "only me" would be nobody. Others' chats stay closed to them.
+    """
+    if readers := services.readers_of(chat):
+        persons = people.persons_named(project, [owner, *people.names_of(project, readers)])
+        if owner in persons and persons[owner] not in readers:
+            services.set_audience(project.bank, chat_key=chat.key, readers=persons.values(), actor=owner)
+
+
 @dataclass(frozen=True, slots=True)
 class AudienceChange:
     """The effects of a change of audience on others: the facts that they could then read, or no longer read.

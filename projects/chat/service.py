@@ -21,6 +21,7 @@ from projects.web import operator_mail
 from projects.web.titles import title_of
 
 from . import compaction, model_call
+from .audience import readmit_owner
 from .model_call import OnChunk, Stopped, ignore_chunk
 from .prompt import EarlierTurn, Prompt, assemble, continued
 
@@ -93,6 +94,7 @@ def ask(
         return AnswerRequest(project, chat, prompt_for(project, chat, message, before=known), known)
     if known:
         return ask_again(project, chat, known)
+    readmit_owner(project, chat, author)
     prompt, model = prompt_for(project, chat, message, keep=True, without=replaces), llm.get("chat")
     taken = services.turns_of(chat).filter(key=key).exists()  # by another message: record this one without a key
     output = services.record(

@@ -65,6 +65,7 @@ class Membership(models.Model):
 
     ``person`` is their key in the tenant's banks. It is deleted with the membership, so somebody who has left can no
     longer read memory restricted to them, even if they are invited again; nor can another user with the same name.
+    Only their own chats let them in again, when they next write there (``readmit_owner``).
     """
 
     tenant = models.ForeignKey(Tenant, models.CASCADE, related_name="memberships")

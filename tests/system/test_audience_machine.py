@@ -28,6 +28,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from memorybank import llm, services
 from memorybank.llm.base import Message
 from memorybank.models import Bank, BlockLineVersion, Chat, Checkpoint, Entry, Fact, Output
+from projects.chat.audience import readmit_owner
 from projects.gateway.memory_injection import inject_memory, read_turn
 from projects.gateway.protocols import ChatCompletions
 from projects.mcp.tools import Arguments, Caller, Question, project_memory, recall
@@ -178,6 +179,9 @@ class AudienceMachine(RuleBasedStateMachine):
             Conversation.objects.create(chat=chat, owner=self.users[name])
         elif chat.conversation.owner != self.users[name]:
             return
+        readmit_owner(self.project, chat, name)
+        readers_now = services.readers_of(chat)
+        assert not readers_now or self.person(name) in readers_now, "what an owner says is remembered for them, too"
         word = self.new_word()
         question = SENTENCES[sentence].format(word, self.number % 28 + 1, self.number + 100)
         asker = people.enter_as(self.project, self.users[name])

@@ -11,7 +11,7 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.models import Chat, Erasure, Event, Fact, Output
 from projects.chat.views import CHATS_ON_A_PAGE
-from projects.models import Conversation, Project
+from projects.models import Conversation, Membership, Project
 from projects.tenancy import people
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.word_search import places
@@ -124,6 +124,22 @@ class OwnChatsTest(Cast):
         self.post(self.bob, "private", audience="me", sure="yes")
         self.say(self.bob, self.chat, "And who paints it?")  # meanwhile: it is no undoing any more
         self.assertContains(self.post(self.bob, "private", **fields), "Nothing has been shared yet")
+
+    def test_who_leaves_and_comes_back_is_remembered_in_their_own_chat_but_not_in_those_of_others(self) -> None:
+        theirs = self.begin_chat(self.alice, self.apollo)
+        self.say(self.alice, theirs, "The jib of the tower crane was measured by yeti on 5 May 2026.")
+        persons = people.persons_named(self.apollo, ["alice", "bob"])
+        services.set_audience(self.apollo.bank, chat_key=theirs.key, readers=persons.values(), actor="alice")
+        self.post(self.bob, "private", audience="me", sure="yes")
+        Membership.objects.filter(user=self.bob).delete()
+        Membership.objects.create(tenant=self.acme, user=self.bob)
+        self.assertContains(self.client.get(self.chat_url(self.chat)), "Only me")
+        self.say(self.bob, self.chat, "The crane of the yard was painted by okapi on 4 May 2026.")
+        services.run(bank=self.apollo.bank, now=timezone.now() + timedelta(hours=1))
+        for user, word, found in ((self.bob, "okapi", 1), (self.alice, "okapi", 0), (self.bob, "yeti", 0)):
+            person = people.person_of(self.apollo, user)
+            hits = services.recall(self.apollo.bank, "Which crane, and who?", top=50, viewer=person)
+            self.assertEqual((user.username, word, any(word in hit.text for hit in hits)), (user.username, word, found))
 
     def test_a_private_chat_and_a_shared_one_that_are_unused_are_not_taken_for_each_other(self) -> None:
         self.client.force_login(self.bob)
