@@ -57,7 +57,8 @@ def carries_encoded_text(text: str) -> bool:
         return True
     if sum(1 for _ in _SPACED.finditer(text)) >= MIN_ENCODED_WORDS:
         return True
-    words = _WORD.findall(text.casefold()) if text.isascii() else []
+    # Single letters are names of things ("criterion B"), and function words of some language in either reading.
+    words = [word for word in _WORD.findall(text.casefold()) if len(word) > 1] if text.isascii() else []
     rotated = [codecs.encode(word, "rot13") for word in words]
     return _function_share(words) == 0 and _function_share(rotated) >= MIN_FUNCTION_SHARE
 

@@ -59,10 +59,11 @@ def reason_in_message(text: str) -> str:
     reason: people also write about them.
     """
     visible = deobfuscate(text)
-    orders = (why for why in _PATTERNS.found(visible.casefold()) if why not in (ROLE, TOOL))
+    is_short = sum(map(bool, SENTENCE_END.split(text))) <= MAX_SENTENCES_JUDGED_TOGETHER
+    of_a_sentence = (ROLE, TOOL) if is_short else (ROLE, TOOL, STANDING)  # in a long message a rule is one among others
+    orders = (why for why in _PATTERNS.found(visible.casefold()) if why not in of_a_sentence)
     if why := next(orders, ""):
         return why
-    is_short = sum(map(bool, SENTENCE_END.split(text))) <= MAX_SENTENCES_JUDGED_TOGETHER
     if not is_short:
         return ""
     planted = _planted(text, visible)
