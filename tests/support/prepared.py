@@ -14,8 +14,10 @@ from .requirements import IS_CI
 #: The folder of the data, which all processes of a test run share. Set at the start of the run. Outside a test run, as
 #: in benchmarks, a temporary folder is used and deleted at the end of the process.
 folder: Path | None = None
-#: What ``demo --extractive`` does, for one project.
-NEWEST = """
+#: Turns of the demo in an everyday run: four weeks, whose first days were rolled up.
+TURN_COUNT = 60
+#: What ``demo --extractive`` does, for the first turns of one project.
+BEGINNING = f"""
 from memorybank import llm
 from projects.importing import demo
 from projects.importing.replay import replay
@@ -23,7 +25,7 @@ lines = demo.load_sample()
 demo.create_people(lines)
 newest = max(lines, key=lambda line: line.output.created_at).path
 with llm.using("summary", None):
-    replay([line for line in lines if line.path == newest], step=demo.REPLAY_STEP, prepare=demo.prepare)
+    replay([line for line in lines if line.path == newest][:{TURN_COUNT}], step=demo.REPLAY_STEP, prepare=demo.prepare)
 """
 
 
@@ -33,11 +35,13 @@ def migrated(data: Path) -> None:
 
 
 def demo(data: Path) -> None:
-    """Fill ``data`` with the demo's data: in CI all of it, elsewhere that of the project with the newest turn."""
+    """Fill ``data`` with the demo's data: in CI all of it, elsewhere the first weeks of the project with the newest
+    turn.
+    """
     if IS_CI:
         printed_by_demo(data)
     else:
-        _copied("newest_of_demo", _replay_newest, data)
+        _copied("beginning_of_demo", _replay_beginning, data)
 
 
 def printed_by_demo(data: Path) -> str:
@@ -55,9 +59,9 @@ def _replay_all(data: Path) -> None:
     (data / "printed").write_text(_sound(shell("demo", "--no-serve", "--print-block", "--extractive", data=data)).out)
 
 
-def _replay_newest(data: Path) -> None:
+def _replay_beginning(data: Path) -> None:
     migrated(data)
-    _sound(shell("shell", "--verbosity", "0", "-c", NEWEST, data=data))
+    _sound(shell("shell", "--verbosity", "0", "-c", BEGINNING, data=data))
 
 
 def _sound(ran: Ran) -> Ran:

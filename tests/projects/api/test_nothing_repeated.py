@@ -15,6 +15,7 @@ from projects.models import Scope
 from projects.models.key import PERSON_HEADER
 from tests.projects.mcp.test_mcp import MCPCase
 from tests.support.api_client import ProgramCase
+from tests.support.requirements import IS_CI, some
 
 SENT, NUMBER = "grimsvale_4711", 3_141_592_653
 OPERATOR_KEY = "operator-key-of-thirty-two-characters"
@@ -79,7 +80,7 @@ class RefusalsOfTheAPITest(ProgramCase):
     def test_no_refusal_repeats_what_was_sent(self) -> None:
         statuses: dict[int, int] = {}
         repeated = []
-        for method, path, body in self.requests():
+        for method, path, body in some(self.requests(), one_in=7):
             key = OPERATOR_KEY if "/tenants" in path else self.key
             with transaction.atomic():
                 answer = self.call(method.upper(), path, body, key=key)
@@ -91,7 +92,7 @@ class RefusalsOfTheAPITest(ProgramCase):
             if SENT in page or str(NUMBER) in page:
                 repeated.append((method, path, str(body)[:200], page[:300]))
         self.assertEqual(repeated, [])
-        self.assertGreater(statuses[422], 500)
+        self.assertGreater(statuses[422], 500 if IS_CI else 70)
 
     def test_nor_what_stood_in_a_header(self) -> None:
         for headers in (
