@@ -1,6 +1,7 @@
 """The users of the tests: Alice owns Acme, Bob is a member, Vera may only read; Charlie must not see its data."""
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
@@ -101,7 +102,19 @@ class Cast(TestCase):
     @classmethod
     def remember(cls, project: Project, author: str, text: str, chat_key: str = "told") -> None:
         """Record an old turn and summarise it."""
-        services.record(
-            project.bank, chat_key=chat_key, author=author, question=text, answer="Noted.", created_at=NOON, now=NOON
-        )
+        cls.remember_all(project, author, {chat_key: text})
+
+    @classmethod
+    def remember_all(cls, project: Project, author: str, texts: Mapping[str, str]) -> None:
+        """Record an old turn in each of these chats and summarise them."""
+        for chat_key, text in texts.items():
+            services.record(
+                project.bank,
+                chat_key=chat_key,
+                author=author,
+                question=text,
+                answer="Noted.",
+                created_at=NOON,
+                now=NOON,
+            )
         services.run(bank=project.bank, now=NOON + timedelta(hours=1))

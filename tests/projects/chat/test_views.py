@@ -391,9 +391,8 @@ class AnswerTest(Cast):
     def tell_of_ferries(self) -> None:
         """More than the block can hold."""
         services.configure(self.apollo.bank, actor="alice", max_tokens=200)
-        for number in range(30):
-            text = f"The ferry {number} sails to pier {number} on Monday."
-            self.remember(self.apollo, "alice", text, chat_key=str(number))
+        texts = {f"{number}": f"The ferry {number} sails to pier {number} on Monday." for number in range(30)}
+        self.remember_all(self.apollo, "alice", texts)
 
     @with_chat_model()
     def test_the_page_shows_exactly_what_was_sent_block_and_notes(self) -> None:

@@ -30,8 +30,7 @@ class MemoryPageCase(Cast):
     def setUpTestData(cls) -> None:
         super().setUpTestData()
         cls.switch_on(cls.apollo)
-        for number, text in enumerate((CRANE, FERRY)):
-            cls.remember(cls.apollo, "bob", text, f"c{number}")
+        cls.remember_all(cls.apollo, "bob", {"c0": CRANE, "c1": FERRY})
         cls.crane = Fact.objects.get(text=CRANE)
 
     def url(self, name: str = "memory", *more: Any) -> str:
@@ -167,10 +166,8 @@ class NowTest(MemoryPageCase):
         self.assertContains(self.see(self.bob, ask="xyzzy"), "Nothing in memory answers")
 
     def test_recalled_lines_say_why(self) -> None:
-        for number in range(12):
-            self.remember(
-                self.apollo, "bob", f"The crane of yard {number} costs {number}10 euros a day.", f"yard{number}"
-            )
+        yards = {f"yard{number}": f"The crane of yard {number} costs {number}10 euros a day." for number in range(12)}
+        self.remember_all(self.apollo, "bob", yards)
         services.configure(self.apollo.bank, actor="alice", max_tokens=200)
         page = self.see(self.bob, ask="What does the crane of yard 7 cost?")
         self.assertContains(page, "It has “crane”, “yard”, “costs” of the question; its turn is number")
