@@ -34,7 +34,7 @@ class PubliclyAddressed(admin.ModelAdmin):  # type: ignore[type-arg]  # not gene
         ]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Remove the change and view links next to foreign keys: the browser builds their URLs from primary keys."""
+        """Remove the links to rows next to foreign keys: the browser would build their URLs from primary keys."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         registered = self.admin_site.is_registered(db_field.remote_field.model) if db_field.remote_field else False
         if (
@@ -42,5 +42,6 @@ class PubliclyAddressed(admin.ModelAdmin):  # type: ignore[type-arg]  # not gene
             and registered
             and isinstance(self.admin_site.get_model_admin(db_field.remote_field.model), PubliclyAddressed)
         ):
-            field.widget.can_change_related = field.widget.can_view_related = False
+            widget = field.widget
+            widget.can_change_related = widget.can_view_related = widget.can_delete_related = False
         return field

@@ -110,6 +110,16 @@ class MemorySwitchTest(AdminCase):
         project = Project.objects.get(slug="hermes")
         self.assertEqual((project.bank.max_tokens, project.bank.enabled), (500, True))
 
+    def test_the_operator_opens_every_page_on_which_a_row_is_added(self) -> None:
+        self.client.force_login(self.root)
+        opened = []
+        for app in self.client.get(reverse("admin:index")).context["app_list"]:
+            for model in app["models"]:
+                if model["add_url"]:
+                    self.assertEqual(self.client.get(model["add_url"]).status_code, 200)
+                    opened.append(model["object_name"])
+        self.assertIn("Project", opened)
+
     def test_settings_are_changed_through_the_audit_trail(self) -> None:
         self.save(max_tokens=4000, timezone="Europe/Berlin", focus="Decisions.", redact_personal=None)
         bank = self.apollo.bank
