@@ -185,13 +185,13 @@ class BoardTest(Cast):
             PromptCount.objects.count_prompts(bank.pk, PromptCount.Memory(memory), self.now)
         PromptCount.objects.count_prompts(self.apollo.bank_id, PromptCount.Memory.FAILED, self.now - timedelta(days=1))
         self.assertEqual(services.load_dashboard(permissions.banks_for(self.alice), now=self.now).without_memory, 1)
-        self.assertIn('class="bad"><dt>Prompts without memory (errors)</dt><dd>1 ', self.page(self.alice))
+        self.assertIn('class="bad"><dt>Prompts without memory (errors)</dt> <dd>1 ', self.page(self.alice))
 
     @without_models
     def test_without_a_model_it_says_so_and_whether_anybody_sweeps(self) -> None:
         page = self.page(self.alice)
         self.assertIn("none: memory is extracted", page)
-        self.assertIn("<dt>Last sweep</dt><dd>never</dd>", page)
+        self.assertIn("<dt>Last sweep</dt> <dd>never</dd>", page)
         services.run(until_idle=False)
         self.assertNotIn("<dd>never</dd>", self.page(self.alice))
 
