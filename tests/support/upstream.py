@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 from .commands import PROCESS_TIMEOUT_SECONDS
@@ -30,7 +31,7 @@ class Seen:
     raw: bytes
     method: str = "POST"
 
-    @property
+    @cached_property
     def body(self) -> Body:
         data: Body = json.loads(self.raw) if self.raw else {}
         return data
@@ -120,16 +121,18 @@ class LocalUpstream:
         return server
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun = b""
         try:
-            while seen := await _request(reader):
+            while seen := await _request(reader, begun):
                 self.seen.append(seen)
-                await self._answer(seen, reader, writer)
+                begun = await self._answer(seen, reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, seen: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        """Answer, and return the first byte of the next request if that came at once."""
         leaving = asyncio.ensure_future(reader.read(1))  # clients send no second request before the answer
         answering = asyncio.ensure_future(self._send(seen, writer))
         done, _ = await asyncio.wait({leaving, answering}, return_when=asyncio.FIRST_COMPLETED)
@@ -140,6 +143,7 @@ class LocalUpstream:
         leaving.cancel()
         await asyncio.wait({leaving})
         await answering
+        return b"" if leaving.cancelled() else leaving.result()
 
     async def _send(self, seen: Seen, writer: asyncio.StreamWriter) -> None:
         if self.delay:
@@ -208,8 +212,8 @@ async def _ended(server: asyncio.Server) -> None:
     await asyncio.sleep(0)
 
 
-async def _request(reader: asyncio.StreamReader) -> Seen | None:
-    head = await reader.readuntil(b"\r\n\r\n")
+async def _request(reader: asyncio.StreamReader, begun: bytes = b"") -> Seen | None:
+    head = begun + await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode("latin1").splitlines()
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
     raw = await reader.readexactly(int(headers.get("content-length") or 0))
@@ -231,6 +235,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 
 async def _forever(upstream: LocalUpstream) -> None:
+    upstream.seen = deque(maxlen=0)  # nobody in this process looks at them, and a thousand long ones fill the memory
     await upstream.serve()
     sys.stdout.write(f"{upstream.base_url}\n")
     sys.stdout.flush()
