@@ -11,8 +11,8 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 
 from memorybank.conf import secret_keys
-from memorybank.core.quotes import NO_QUOTES, Quotes, written_text
-from memorybank.language.terms import distinct_terms, terms, terms_among
+from memorybank.core.quotes import NO_QUOTES, Quotes, words_asked, written_text
+from memorybank.language.terms import distinct_terms, terms
 from memorybank.models import Chat, Output, QuotedChat
 from memorybank.new_output import NewOutput
 from memorybank.prepared import PreparedQuery
@@ -74,7 +74,7 @@ def continue_from(output: Output, chats: Collection[int]) -> None:
 def own_words(turn: Output | NewOutput) -> frozenset[str]:
     """Words of an answer and its messages that are not in the question."""
     said = distinct_terms(_said(turn))
-    return said - terms_among(turn.question, said)
+    return said - words_asked(turn.question, said)
 
 
 def words_of_chat(chat: Chat) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import unescape
 from typing import Any, NamedTuple
@@ -34,6 +34,8 @@ class PrivateWord(NamedTuple):
 MIN_EVERYDAY_WORDS = 2
 #: How many lines with a word are considered as its source.
 MAX_SOURCES = 4
+#: Of a longer question only the two ends are compared: reading a megabyte takes up to 50 ms.
+MAX_COMPARED_CHARACTERS = 100_000
 #: The result for an answer that repeats nothing.
 NO_QUOTES = Quotes()
 
@@ -104,9 +106,22 @@ def find_quotes(answer: str, question: str, lines: Iterable[MemoryLine], public:
     for words in public:
         for word, sources in words.sources(said).items():
             repeated.setdefault(word, []).extend(sources)
-    asked = terms_among(question, repeated)
+    asked = words_asked(question, repeated)
     own = {word: found for word, found in repeated.items() if word not in asked}
     return Quotes(frozenset(word for word, found in own.items() if not found), _covering(own))
+
+
+def words_asked(question: str, wanted: Collection[str]) -> frozenset[str]:
+    """Those of the words ``wanted`` that a question has; an answer does not quote them from memory.
+
+    Of a question longer than ``MAX_COMPARED_CHARACTERS`` only the whole words at its two ends are read. That is safe: a
+    word that is not read excuses nothing, so more of the answer counts as a quotation, never less.
+    """
+    if len(question) > MAX_COMPARED_CHARACTERS:
+        head, tail = question[: MAX_COMPARED_CHARACTERS // 2], question[-MAX_COMPARED_CHARACTERS // 2 :]
+        # Without the words that are cut off: a part of a word may be another word.
+        question = "\n".join([*head.rsplit(None, 1)[:-1], *tail.split(None, 1)[1:]])
+    return terms_among(question, wanted)
 
 
 def _covering(sources: Mapping[str, Sequence[frozenset[str]]]) -> frozenset[str]:
@@ -125,7 +140,7 @@ def find_read_words(answer: str, question: str, read: Mapping[str, PrivateWord])
     count only if the answer has several of one private turn.
     """
     repeated = read.keys() & distinct_terms(answer) if read else frozenset[str]()
-    own = repeated - terms_among(question, repeated)
+    own = repeated - words_asked(question, repeated)
     words_at = Counter(place for word in own for place in read[word].places)
     quoted = {place for place, words in words_at.items() if words >= MIN_EVERYDAY_WORDS}
     return frozenset(word for word in own if not read[word].is_everyday or not quoted.isdisjoint(read[word].places))

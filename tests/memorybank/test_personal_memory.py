@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memorybank import services
+from memorybank.core import quotes
 from memorybank.models import Bank, BlockLineVersion, Chat, Fact, Output, SearchDocument
 from memorybank.services import Asker
 from tests.support.factories import make_bank
@@ -111,6 +112,24 @@ def test_an_answer_that_repeats_what_is_private_becomes_nobody_elses_memory() ->
     assert "surgeon" not in export and "What do we pay?" in export
     assert asked.for_others().answer == ""
     assert "surgeon" in Output.objects.get(pk=asked.pk).answer  # the chat's own page has it
+
+
+@pytest.mark.parametrize("name", ["surgeon", "surg"])
+def test_what_is_not_read_of_a_long_question_excuses_no_quotation(name: str) -> None:
+    bank = make_bank()
+    private(bank, "salary", SALARY.replace("surgeon", name), ANN)
+    memory = given(remembered(bank), ANN, "What do we pay?")
+    half = quotes.MAX_COMPARED_CHARACTERS // 2
+    log, asked = "x " * half, "Our surgeon, our surg. "
+    cut = f"{log[: half - 4]}surgeon {log}"  # so that the part that is read ends with "surg"
+    for question, is_quoted in {
+        f"{asked}{log}": False,
+        f"{log}{asked}": False,
+        f"{log}{asked}{log}": True,
+        cut: True,
+    }.items():
+        found = memory.quoted(f"The {name} gets it.", question=question)
+        assert bool(found.words) == is_quoted
 
 
 def test_narrowing_a_chat_reaches_the_answers_that_repeat_it() -> None:
