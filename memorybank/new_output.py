@@ -153,4 +153,5 @@ def as_json(messages: Sequence[Any]) -> str:
 
 def storable(text: str) -> str:
     """Replace NUL characters and lone surrogates, which not every database can store."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    text = text.replace("\x00", "\ufffd")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
