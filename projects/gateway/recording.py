@@ -27,6 +27,8 @@ from .turn_recording import RecordedQuestion
 
 logger = logging.getLogger(__name__)
 SkipReason = PromptCount.Memory
+#: A turn of more characters, with its history, is written by itself: a megabyte takes ten times longer than a few.
+LONG_CHARACTERS = 2**17
 #: How long a stopping server tries to write its spool before it saves the rest in a file for the next server.
 SHUTDOWN_SECONDS = 10.0
 _spools: WeakKeyDictionary[asyncio.AbstractEventLoop, Spool] = WeakKeyDictionary()
@@ -50,9 +52,9 @@ def _count(bank: Bank, reason: str, now: datetime, again: bool) -> None:
     turn_recording.count_prompt(bank, reason, now)
 
 
-def _add(bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Piece | None:
+def _add(bank_id: int, work: Work, size: int = 0, *, again: bool = False, is_long: bool = False) -> Piece | None:
     try:
-        return spool().add(bank_id, work, size, again=again)
+        return spool().add(bank_id, work, size, again=again, is_long=is_long)
     except SpoolFull:
         logger.error("gateway: the spool is full, and something of bank %s is not recorded", bank_id)
         return None
@@ -98,8 +100,9 @@ class Recording:
     def __init__(self, key: APIKey, address: str, turn: GatewayTurn | None) -> None:
         bank_id = key.project.bank_id
         self._bank_id, self._address, self._records = bank_id, address, _Records(key, turn)
-        self._bound: set[str] = set()
-        self._question = _add(bank_id, self._records.record_question, turn.size) if turn else None
+        self._bound, size = set[str](), turn.size if turn else 0
+        self._is_long = size > LONG_CHARACTERS
+        self._question = self._add(self._records.record_question, size) if turn else None
         if turn and self._question is None:
             spool().count_refused(bank_id)
 
@@ -120,13 +123,16 @@ class Recording:
         if new := [object_id for object_id in ids if object_id not in self._bound]:
             self._bound.update(new)
             upstream_objects.expect(self._records.key.pk, self._address, new)
-            _add(self._bank_id, partial(self._records.bind, self._address, new))
+            self._add(partial(self._records.bind, self._address, new))
 
     async def finish(self, call: Call) -> None:
         """Record the outcome after the question, and wait briefly until it is written."""
         self._records.call = call
-        if piece := _add(self._bank_id, self._records.record_call, len(call.answer.text)):
+        if piece := self._add(self._records.record_call, len(call.answer.text)):
             await _wait(self._bank_id, piece)
+
+    def _add(self, work: Work, size: int = 0) -> Piece | None:
+        return _add(self._bank_id, work, size, is_long=self._is_long)
 
 
 async def shut_down() -> None:

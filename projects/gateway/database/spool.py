@@ -1,7 +1,8 @@
 """A write-behind queue: it writes each record once, in order for each bank, and retries until the database answers.
 
 The spool is in the memory of its process, bounded by number and size, and writes in the background. While the database
-works, a piece waits for milliseconds; pieces that wait together are written in one transaction.
+works, a piece waits for milliseconds; pieces that wait together are written in one transaction. Short pieces overtake
+long ones, unless a request has already been answered without waiting for its pieces: the next of its chat may follow.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 
 from django.conf import settings
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, transaction
@@ -54,28 +56,61 @@ class Piece:
     work: Work
     size: int = 0
     again: bool = False
+    is_long: bool = False
     failures: int = 0
     done: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class _Waiting:
+    """The pending pieces of a bank, in the order of their arrival."""
+
+    def __init__(self) -> None:
+        self.pieces: deque[Piece] = deque()
+        #: Whether no piece may overtake another.
+        self.in_order = False
+        self._was_long = False
+
+    def next(self, limit: int) -> list[Piece]:
+        """At most ``limit`` pieces for the next transaction; they stay until they are removed.
+
+        Short pieces and a long one take turns, so that neither wait for all of the others.
+        """
+        if self.in_order:
+            return list(islice(self.pieces, limit))
+        short = [piece for piece in self.pieces if not piece.is_long][:limit]
+        long = [piece for piece in self.pieces if piece.is_long]
+        if short and (self._was_long or not long):
+            return short
+        return long[:1]
+
+    def remove(self, pieces: Sequence[Piece]) -> None:
+        """Remove pieces that :meth:`next` returned."""
+        for piece in pieces:
+            self.pieces.remove(piece)
+            self._was_long = piece.is_long
 
 
 class Spool:
     """The pending writes of each bank. ``count_failures`` records how many turns of a bank were given up."""
 
     def __init__(self, count_failures: Callable[[int, int], object]) -> None:
-        self._waiting: dict[int, deque[Piece]] = defaultdict(deque)
+        self._waiting: dict[int, _Waiting] = defaultdict(_Waiting)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._failing: set[int] = set()
         #: The turns of each bank that were refused since its last write.
         self._refused: Counter[int] = Counter()
         self._count_failures, self._pieces, self._bytes = count_failures, 0, 0
 
-    def add(self, bank_id: int, work: Work, size: int = 0, *, again: bool = False) -> Piece:
-        """Queue ``work`` behind all pending writes of this bank. Raises :class:`SpoolFull`."""
+    def add(self, bank_id: int, work: Work, size: int = 0, *, again: bool = False, is_long: bool = False) -> Piece:
+        """Queue ``work`` behind the pending writes of this bank. Raises :class:`SpoolFull`.
+
+        Short pieces may overtake one that ``is_long``. All pieces of a request are equally long.
+        """
         if self._pieces >= MAX_SPOOLED_ITEMS or self._bytes + size > settings.GATEWAY_SPOOL_MEGABYTES * 1_000_000:
             raise SpoolFull
-        piece = Piece(work, size, again)
+        piece = Piece(work, size, again, is_long)
         self._pieces, self._bytes = self._pieces + 1, self._bytes + size
-        self._waiting[bank_id].append(piece)
+        self._waiting[bank_id].pieces.append(piece)
         if bank_id not in self._tasks:
             self._tasks[bank_id] = asyncio.ensure_future(self._write(bank_id))
         return piece
@@ -91,6 +126,8 @@ class Spool:
                 await asyncio.wait_for(piece.done.wait(), seconds)
             except TimeoutError:
                 self._failing.add(bank_id)
+        if not piece.done.is_set():
+            self._waiting[bank_id].in_order = True
         return piece.done.is_set()
 
     async def drain(self, seconds: float) -> list[tuple[int, Work, int]]:
@@ -99,13 +136,12 @@ class Spool:
             await asyncio.wait(tasks, timeout=seconds)
         for task in tasks:
             task.cancel()
-        return [(bank_id, piece.work, piece.size) for bank_id, left in self._waiting.items() for piece in left]
+        return [(bank_id, piece.work, piece.size) for bank_id, left in self._waiting.items() for piece in left.pieces]
 
     async def _write(self, bank_id: int) -> None:
         waiting = self._waiting[bank_id]
         pauses, together = 0, MAX_ITEMS_PER_TRANSACTION
-        while waiting:
-            pieces = list(waiting)[:together]
+        while pieces := waiting.next(together):
             try:
                 await writers.run(self._write_together, bank_id, pieces)
             except Exception as error:
@@ -126,9 +162,9 @@ class Spool:
             pauses, together = 0, MAX_ITEMS_PER_TRANSACTION
         del self._tasks[bank_id], self._waiting[bank_id]
 
-    def _remove(self, waiting: deque[Piece], pieces: list[Piece]) -> None:
+    def _remove(self, waiting: _Waiting, pieces: list[Piece]) -> None:
+        waiting.remove(pieces)
         for piece in pieces:
-            waiting.popleft()
             self._pieces, self._bytes = self._pieces - 1, self._bytes - piece.size
             piece.done.set()
 
