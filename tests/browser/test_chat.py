@@ -310,6 +310,19 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.context.close()
 
 
+def test_a_member_says_that_a_line_of_others_is_wrong(chromium: Browser, served: Served) -> None:
+    page = opened(chromium, served, "/p/acme/apollo/memory/", "phone, dark")
+    line = page.locator("ul.lines > li", has_text="signal orange")
+    line.locator("summary").click()
+    assert hindrances(page) == []
+    line.get_by_role("textbox", name="Is this wrong? Say why").fill("It stays blue.")
+    line.get_by_role("button", name="This is wrong").click()
+    expect(page.get_by_text("Sent to the owners and admins")).to_be_in_viewport()
+    expect(line).to_contain_text("you called this wrong")
+    assert hindrances(page) == []
+    page.context.close()
+
+
 @only_in_ci
 def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_script(
     chromium: Browser, served: Served
