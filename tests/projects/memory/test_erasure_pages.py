@@ -54,6 +54,7 @@ class ForgettingTest(MemoryPageCase):
         Entry.objects.filter(facts=self.crane).update(stale=True)
         page = self.see(self.alice, "memory")
         self.assertContains(page, "1 summary is to be rewritten: one of its sources was deleted or corrected")
+        self.assertNotContains(page, "up to date")
 
     def test_what_was_erased_with_a_line_is_refused_when_it_is_sent_again(self) -> None:
         fields = {"chat_key": "keyed", "author": "bob", "question": "The zanzibar ropes cost 40 euros.", "key": "k1"}

@@ -120,6 +120,16 @@ class DeliveringTest(WebhookCase):
         self.assertEqual(data_by_type["memory.erased"]["receipt"], receipt["id"])
         self.assertEqual(data_by_type["chat.parked"]["chat"], "c-2")
 
+    def test_a_line_that_a_member_calls_wrong_is_told_as_one_that_waits(self) -> None:
+        with receiver() as program:
+            self.add(program.address, events=["line.held_back"])
+            self.remember_something()
+            fact = self.apollo.bank.facts.latest("pk")
+            services.object_to(self.apollo.bank, fact_ids=[fact.pk], reason="It is not so.", actor="bob")
+            self.deliver()
+            [event] = program.events()
+        self.assertEqual(event["data"], {"project": "acme/apollo", "fact": services.public_id(fact.pk)})
+
     def test_what_fails_is_sent_again_with_the_same_id_until_it_is_given_up(self) -> None:
         with receiver() as program:
             hook = self.add(program.address, events=["memory.erased"])
