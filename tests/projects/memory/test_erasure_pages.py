@@ -174,9 +174,16 @@ class OwnLinesTest(MemoryPageCase):
         self.assertContains(page, "The line stays as it is.")
         self.assertContains(self.see(self.alice, "memory-activity"), "left a line as it is that somebody called wrong")
         Fact.objects.filter(pk=self.ferry.pk).delete()
-        self.assertContains(self.see(self.alice, "memory-review"), "The line has been rewritten since.")
+        page = self.see(self.alice, "memory-review")
+        self.assertContains(page, "The line has been rewritten or made private since.")
+        self.assertNotContains(page, "It is wrong.")  # the reason may quote the line
         services.erase(self.apollo.bank, author="bob", actor="alice")
         self.assertFalse(ErasureRequest.objects.filter(pk=ferry.pk).exists())
+
+    def test_an_objection_to_a_line_of_a_chat_that_is_private_since_shows_no_words(self) -> None:
+        self.own(self.vera, do="object", fact=number(self.crane.pk), reason="The quokka is blue.")
+        services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
+        self.assertNotContains(self.see(self.alice, "memory-review"), "quokka")
 
     def test_what_a_person_said_was_wrong_goes_with_what_they_said(self) -> None:
         self.remember(self.apollo, "vera", "The ferry has a red funnel.", "c7")
