@@ -13,6 +13,7 @@ from tests.support.cast import JSON
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.dictated_model import ALL, WORDS, Dictated
 from tests.support.own_site import Site, site, wait_until
+from tests.support.requirements import only_in_ci
 
 from .test_lost_answers import PEOPLE, Browser, free_port, serve
 
@@ -158,6 +159,7 @@ def test_a_chat_that_is_deleted_in_mid_answer_is_gone(bob: StreamReader, model: 
     assert own_site.ask("SELECT count(*) FROM projects_draft") == [(0,)]
 
 
+@only_in_ci
 def test_told_to_end_it_lets_what_it_is_at_end_first(own_site: Site, model: Dictated) -> None:
     bob = served(own_site, model)
     bob.begin()

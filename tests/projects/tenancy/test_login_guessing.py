@@ -10,11 +10,12 @@ import pytest
 
 from projects.tenancy.login_throttle import FREE_ATTEMPTS
 from tests.support.gateway_site import Gateway
+from tests.support.requirements import IS_CI
 
 pytestmark = pytest.mark.own_servers
 
 
-def test_sixty_wrong_logins_at_once_are_no_more_tries_than_in_a_row(served: Gateway) -> None:
+def test_many_wrong_logins_at_once_are_no_more_tries_than_in_a_row(served: Gateway) -> None:
     url = f"{served.address}/login/"
     with urllib.request.urlopen(url, timeout=120) as page:
         cookie = page.headers["Set-Cookie"].partition(";")[0]
@@ -31,6 +32,7 @@ def test_sixty_wrong_logins_at_once_are_no_more_tries_than_in_a_row(served: Gate
             with error:
                 return str(error.read().decode())
 
-    with ThreadPoolExecutor(60) as threads:
-        pages = list(threads.map(guess, range(60)))
+    count = 60 if IS_CI else 24
+    with ThreadPoolExecutor(count) as threads:
+        pages = list(threads.map(guess, range(count)))
     assert sum("Too many" not in page for page in pages) == FREE_ATTEMPTS["name"]
