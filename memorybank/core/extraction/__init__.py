@@ -10,6 +10,7 @@ from memorybank.core.turns import DraftFact, Turn, Utterance
 from memorybank.language import collect, tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import has_content, names_in, readable, sentences, tidy
+from memorybank.language.sentences.table_rows import rows_as_sentences
 from memorybank.language.terms import FUNCTION_WORDS, PRAISE_WORDS, informative_words, stem, terms, words
 from memorybank.safety.escaping import escape
 
@@ -91,7 +92,9 @@ def candidates(turns: Sequence[Turn]) -> Iterator[CandidateSentence]:
         for utterance in turn.utterances:
             if utterance.role == "tool":
                 continue
-            tidied = [text for raw in sentences(utterance.text) if (text := escape(tidy(raw, names)))]
+            # An assistant's tables would fill memory with what nobody said.
+            said = utterance.text if utterance.by_machine() else rows_as_sentences(utterance.text)
+            tidied = [text for raw in sentences(said) if (text := escape(tidy(raw, names)))]
             texts = list(join_dependent([rest for text in tidied if (rest := without_pleasantries(text))]))
             answer = next((n for n, text in enumerate(texts) if not is_question(text) and has_content(text)), None)
             for index, text in enumerate(texts):

@@ -12,6 +12,7 @@ from memorybank.core.turns import Turn, Utterance
 from memorybank.language import dates, plain
 from memorybank.language.masks import NO_MASK
 from memorybank.language.sentences import names_in, sentences, tidy
+from memorybank.language.sentences.table_rows import rows_as_sentences
 from memorybank.language.terms import word_count
 from memorybank.reading.recall.index_terms import MAX_INDEXED_WORDS, content_words, date_words, speaker_words
 from memorybank.safety import quarantine
@@ -93,7 +94,7 @@ def _lines(
     judge = quarantine.reason_of_machine if utterance.by_machine() and not steering else quarantine.reason
     reported = Reported.NO if utterance.by_machine() else quarantine.reported(utterance.text, utterance.speaker)
     text = _PLACEHOLDER.sub(lambda match: f"\n({match[1]}: {match[2]})\n", plain(utterance.text))
-    for raw in sentences(text):
+    for raw in sentences(text if utterance.by_machine() else rows_as_sentences(text)):
         shown = escape(dates.resolve(tidy(raw, names), turn.at.date()))
         if word_count(shown) < 2 or (why := judge(shown)) not in allowed:
             continue
