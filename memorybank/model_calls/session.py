@@ -117,10 +117,12 @@ class ModelSession:
                 dropped = _wrong_lines(second)
             except UnusableAnswer:
                 pass
-        self.dropped += dropped
-        self.left_out |= answer.left_out
         new = {item.label for item in shown}
-        return _within([line for line in lines if not new.isdisjoint(line.labels)], prompt.words)
+        lines = tuple(line for line in lines if not new.isdisjoint(line.labels))
+        kept = _within(lines, prompt.words)
+        self.dropped += [*dropped, *((line.text, TOO_MANY_WORDS) for line in lines[len(kept) :])]
+        self.left_out |= answer.left_out
+        return kept
 
     def _first_answer(
         self, purpose: Purpose, prompt: PromptSpec, data: Mapping[str, Sequence[Any]], cited: Sequence[SourceItem]
@@ -246,6 +248,10 @@ def _accepted(answer: str, shown: Sequence[SourceItem]) -> AcceptedLines:
 def _wrong_lines(answer: AcceptedLines) -> list[tuple[str, str]]:
     """The rejected rows that the model can correct, without prose around the list."""
     return [(row, why) for row, why in answer.rejected if why != NOT_A_LINE]
+
+
+#: The reason for a line that is dropped without a second try.
+TOO_MANY_WORDS = "after the words asked for"
 
 
 def _within(lines: Sequence[ParsedLine], words: int) -> list[ParsedLine]:

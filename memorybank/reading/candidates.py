@@ -141,16 +141,18 @@ def _written_rows(bank: Bank, shown: FactQuerySet) -> list[tuple[Any, ...]]:
 
 
 def _standing_in(bank: Bank, shown: FactQuerySet) -> dict[int, tuple[int, datetime, str]]:
-    """The facts that stand in for withdrawn lines of live digests: id, end and label of the digest for each.
+    """The facts that stand in for withdrawn and quarantined lines of live digests: id, end and label of its digest.
 
     They are the lines' sources, or what a person put in their place, that no other line of a live digest tells.
     """
-    if not bank.facts.filter(withdrawn=True).exists():
+    untold = Q(withdrawn=True) | (Q(entry__chat=None) & ~Q(quarantine=""))
+    if not bank.facts.filter(untold).exists():
         return {}
+    lines = bank.facts.filter(untold).values("pk")
     of_live = FactSource.objects.filter(fact__entry__in=bank.entries.live().values("pk"))
-    cited_elsewhere = set(of_live.filter(fact__withdrawn=False).values_list("source", flat=True))
+    cited_elsewhere = set(of_live.exclude(fact__in=lines).values_list("source", flat=True))
     period = ("fact__entry__last_at", "fact__entry__granularity", "fact__entry__period_start")
-    gaps = of_live.filter(fact__withdrawn=True).values_list("source", "source__superseded_by", "fact__entry", *period)
+    gaps = of_live.filter(fact__in=lines).values_list("source", "source__superseded_by", "fact__entry", *period)
     places: dict[int, tuple[int, datetime, str]] = {}
     for source, newer, entry, last_at, granularity, start in gaps:
         _tier, _start, label = _period(granularity, start)

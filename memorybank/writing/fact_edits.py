@@ -73,11 +73,16 @@ def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
 
 @at_present
 def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Release quarantined facts permanently; return how many were quarantined. The next sweep shows them."""
+    """Release quarantined facts permanently; return how many were quarantined.
+
+    The next sweep shows them, and has the digests rewritten that were made without them.
+    """
     with _locked_facts(bank, fact_ids) as (row, facts):
         quarantined = [fact for fact in facts if fact.quarantine]
         _update_facts(quarantined, quarantine="", released_by=actor[:200], quarantine_confirmed_by="")
         if quarantined:
+            entries = row.entries.filter(pk__in=[fact.entry_id for fact in quarantined])
+            row.entries.live().filter(pk__in=[digest.pk for digest in entries.above()]).update(outdated=True)
             invalidate(row, now=now)
         for fact in quarantined:
             log(row, actor, Event.Action.RELEASE, now, fact=fact.pk, reason=fact.quarantine)

@@ -93,7 +93,9 @@ class UsageOut(BaseModel):
     entries: dict[str, int]
     facts: int
     quarantined: int
-    dropped_lines: int = Field(description="Lines of a model that were not proved by what they cite.")
+    dropped_lines: int = Field(
+        description="Lines of a model that were not proved by what they cite, or beyond the words asked for."
+    )
     left_out: int = Field(description="Notes that the live digests do not tell, as their model said.")
     llm_calls: int
     prompt_tokens: int
