@@ -52,6 +52,25 @@ def once_per_work(function: Callable[Arguments, Result]) -> Callable[Arguments, 
     return remembered
 
 
+def last_per_work(function: Callable[[str], Result]) -> Callable[[str], Result]:
+    """A pure function that remembers only its last result within :func:`work`, because its results are large.
+
+    Callers must not change a result.
+    """
+
+    @wraps(function)
+    def remembered(text: str) -> Result:
+        results = _results.get()
+        if results is None:
+            return function(text)
+        last: tuple[str, Result] | None = results.get(function)
+        if last is None or last[0] != text:
+            results[function] = last = (text, function(text))
+        return last[1]
+
+    return remembered
+
+
 def remembered_by_digest(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """A pure function that remembers its results while the process runs, for keyed digests of its arguments.
 

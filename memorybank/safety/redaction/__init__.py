@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from memorybank.language import plain
+from memorybank.language.work_cache import work
 from memorybank.safety.redaction import (
     codes,
     command_lines,
@@ -82,13 +83,14 @@ def redact(text: str, *, personal: bool = True, known: KnownValues | None = None
     """
     text = plain(text.encode("utf-8", "replace").decode("utf-8"))
     values: list[tuple[str, str]] = []
-    for _ in range(MAX_PASSES):
-        before = text
-        text = _masked(text, SECRET_RULES, values)
-        if personal:
-            text = _masked(text, PERSONAL_RULES, values)
-        if text == before:
-            break
+    with work():  # the rules search one text after another
+        for _ in range(MAX_PASSES):
+            before = text
+            text = _masked(text, SECRET_RULES, values)
+            if personal:
+                text = _masked(text, PERSONAL_RULES, values)
+            if text == before:
+                break
     if known and known.kinds:
         text = _masked(text, (known.find,), values)
     return RedactedText(text, tuple(sorted({kind for _, kind in values})), tuple(values))

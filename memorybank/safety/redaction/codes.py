@@ -1,7 +1,7 @@
 """Find PINs and door codes: digits that another word announces."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memorybank.language import alternation, collect
 from memorybank.language.prefilter import Patterns
@@ -73,39 +73,38 @@ _AFTER_CODE_NAME = re.compile(rf"(?:{_CODE_NAME.pattern})(?:{EQUALS})?\s?[:：]?
 _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
-_PATTERNS = Patterns([(_DIALLED, ""), (_IS_PIN, ""), (_SPOKEN_PIN, "")])
-_MIXED_PINS = Patterns([(_MIXED_PIN, "")])
+_PINS = Patterns([(_PIN, None)])
+_ANYWHERE = (_DIALLED, _IS_PIN, _SPOKEN_PIN)
+_PATTERNS = Patterns((pattern, None) for pattern in (*_ANYWHERE, _DIAL_TURNS, _MIXED_PIN, _DIAL_NUMBERS, _CODE))
 
 
 def find(text: str) -> Iterator[SecretSpan]:
-    for announced in before_numbers(_PIN, text, MAX_CHARACTERS_BETWEEN):
+    for announced in before_numbers(_PINS, text, MAX_CHARACTERS_BETWEEN):
         match = _DIGITS.match(text, announced.end())
         if match and not _is_year(match):
             yield SecretSpan(*match.span("value"), "pin")
-    yield from (SecretSpan(*match.span(), "pin") for match in _DIAL_TURNS.finditer(text))
-    yield from (
-        SecretSpan(*match.span("value"), "pin")
-        for pattern, _ in _PATTERNS.possible(text)
-        for match in pattern.finditer(text)
-    )
-    yield from _mixed_pins(text)
-    yield from _dials(text)
-    for match in _CODE.finditer(text):
+    matches = _PATTERNS.finder(text)
+    yield from (SecretSpan(*match.span(), "pin") for match in matches(_DIAL_TURNS))
+    yield from (SecretSpan(*match.span("value"), "pin") for pattern in _ANYWHERE for match in matches(pattern))
+    yield from _mixed_pins(matches(_MIXED_PIN))
+    yield from _dials(matches(_DIAL_NUMBERS))
+    for match in matches(_CODE):
         named = _AFTER_CODE_NAME.search(text, max(0, match.start() - 30), match.start())
         if (named or not _YEAR.fullmatch(match["value"])) and _is_announced(text, *match.span()):
             yield SecretSpan(*match.span("value"), "pin")
 
 
-def _mixed_pins(text: str) -> Iterator[SecretSpan]:
-    for match in _MIXED_PINS.finder(text)(_MIXED_PIN):
+def _mixed_pins(matches: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
+    for match in matches:
         is_verb = match["name"] == "pin" and not match["link"]  # "pin node20lts"
         if shape(match["value"]) is Shape.ODD and not (is_verb or is_compound_name(match["value"])):
             yield SecretSpan(*match.span("value"), "pin")
 
 
-def _dials(text: str) -> Iterator[SecretSpan]:
+def _dials(matches: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
     """The numbers of a dial after the name of its lock, also in the sentence after it."""
-    for match in _DIAL_NUMBERS.finditer(text):
+    for match in matches:
+        text = match.string
         before = max(0, match.start() - MAX_CHARACTERS_BETWEEN), match.start()
         is_long = len(re.findall(r"\d+", match[0])) > 3
         if _LOCK_NAME.search(text, *before) and (is_long or _NAME_OF_DIAL.search(text, *before)):

@@ -1,9 +1,10 @@
 """Find passwords in URLs, after the flags of commands, and among the arguments of calls."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from memorybank.language import alternation, collect_for_masking, literals
+from memorybank.language.prefilter import Patterns
 from memorybank.safety.redaction.shapes import shape
 from memorybank.safety.redaction.spans import SecretSpan
 
@@ -59,7 +60,7 @@ _BEFORE_HOST = re.compile(
     r"(?<![\w/:.@-])[\w.-]{1,64}:(?=[^\s:/@]{0,64}[\d!#$%&*+?~=-])(?P<value>[^\s:/@\"'<>]{4,128})"
     r"@(?:(?:tcp|unix)\(|[\w.-]{1,80}:\d{2,5}(?!\d))"
 )
-_OPEN = (_QUERY, _BY_NAME, _IN_HEX, _NAMED_HEX, _SQL, _COLONS, _BEFORE_HOST)
+_OPEN = (_IN_ADDRESS, _QUERY, _BY_NAME, _IN_HEX, _NAMED_HEX, _SQL, _COLONS, _BEFORE_HOST)
 # A call's arguments, in quotes: "define('DB_PASSWORD', '…')" names its value, "auth=('account', '…')" has an account
 # before it, "ConvertTo-SecureString '…'" says what it makes.
 _QUOTED_VALUE = r"(?P<quote>[\"'])(?P<value>(?:(?!(?P=quote))[^\s]){5,128})(?P=quote)"
@@ -111,32 +112,33 @@ _FLAGS = tuple(
     )
 )
 
+_PATTERNS = Patterns((pattern, None) for pattern in (*_OPEN, *_CALLS, _SETTER, *_FLAGS))
+
 
 def find(text: str) -> Iterator[SecretSpan]:
-    if "://" in text:
-        yield from (SecretSpan(*match.span("value"), "password") for match in _IN_ADDRESS.finditer(text))
+    matches = _PATTERNS.finder(text)
     for pattern in _OPEN:
-        yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
-    yield from _calls(text)
+        yield from (SecretSpan(*match.span("value"), "password") for match in matches(pattern))
+    if "'" in text or '"' in text:
+        yield from _calls(match for pattern in _CALLS for match in matches(pattern))
     if "jdbc:" in text:
         yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text or "<<<" in text or "/" in text:
-        yield from _arguments(text)
+        yield from _arguments(matches(_SETTER))
         for pattern in _FLAGS:
-            yield from (SecretSpan(*match.span("value"), "password") for match in pattern.finditer(text))
+            yield from (SecretSpan(*match.span("value"), "password") for match in matches(pattern))
 
 
-def _calls(text: str) -> Iterator[SecretSpan]:
+def _calls(matches: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
     """The passwords among the quoted arguments of calls."""
-    for pattern in _CALLS if "'" in text or '"' in text else ():
-        for match in pattern.finditer(text):
-            if shape(match["value"]) and not _FIELD_NAME.fullmatch(match["value"]):
-                yield SecretSpan(*match.span("value"), "password")
+    for match in matches:
+        if shape(match["value"]) and not _FIELD_NAME.fullmatch(match["value"]):
+            yield SecretSpan(*match.span("value"), "password")
 
 
-def _arguments(text: str) -> Iterator[SecretSpan]:
+def _arguments(matches: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
     """The passwords among the arguments of programs that set them."""
-    for match in _SETTER.finditer(text):
-        for value in _ARGUMENT.finditer(text, *match.span("rest")):
+    for match in matches:
+        for value in _ARGUMENT.finditer(match.string, *match.span("rest")):
             if shape(value[0]):
                 yield SecretSpan(*value.span(), "password")

@@ -1,11 +1,12 @@
 """Find contact data of people: e-mail addresses, telephone numbers, street addresses, coordinates, IP addresses."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, ip_address
 from itertools import pairwise
 
 from memorybank.language import alternation, collect_for_masking, packs
+from memorybank.language.prefilter import Finder, Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import DIGITS, any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
@@ -116,36 +117,57 @@ _SPOKEN_DIGITS = re.compile(
     re.I,
 )
 
+_PHONE_CUES = Patterns([(_PHONE_CUE, None)])
+_PATTERNS = Patterns(
+    (pattern, None)
+    for pattern in (
+        _SPELT_EMAIL,
+        _INTERNATIONAL,
+        _AMERICAN,
+        _GROUPED,
+        _STREET,
+        _CJK_STREET,
+        _COORDINATES,
+        _MESSENGER,
+        _IN_WORDS,
+        _WORDS_AFTER_CUE,
+        _SPOKEN_DIGITS,
+        _IP4,
+        _IP6,
+    )
+)
+
 
 def find(text: str) -> Iterator[SecretSpan]:
-    yield from _emails(text)
-    yield from _phones(text)
+    matches = _PATTERNS.finder(text)
+    yield from _emails(text, matches)
+    yield from _phones(text, matches)
     for pattern in (_STREET, _CJK_STREET):
-        for match in pattern.finditer(text):
+        for match in matches(pattern):
             town = _TOWN.match(text, match.end())
             yield SecretSpan(match.start(), town.end() if town else match.end(), "address")
-    for match in _COORDINATES.finditer(text):
+    for match in matches(_COORDINATES):
         yield SecretSpan(*match.span(match.lastgroup or 0), "address")
-    yield from (SecretSpan(*match.span("value"), "phone number") for match in _WORDS_AFTER_CUE.finditer(text))
+    yield from (SecretSpan(*match.span("value"), "phone number") for match in matches(_WORDS_AFTER_CUE))
     for pattern in (_MESSENGER, _IN_WORDS):
-        yield from (SecretSpan(*match.span("value"), "phone number") for match in pattern.finditer(text))
-    yield from _spoken_numbers(text)
-    yield from _hosts(text)
+        yield from (SecretSpan(*match.span("value"), "phone number") for match in matches(pattern))
+    yield from _spoken_numbers(matches(_SPOKEN_DIGITS))
+    yield from _hosts(matches)
 
 
-def _emails(text: str) -> Iterator[SecretSpan]:
+def _emails(text: str, matches: Finder) -> Iterator[SecretSpan]:
     if any(sign in text for sign in ("@", "＠", "%40")):
         for match in _EMAIL.finditer(text):
             if not _REMOTE.search(text, max(0, match.start() - MAX_CHARACTERS_TO_COMMAND), match.start()):
                 yield SecretSpan(*match.span(), "e-mail address")
         yield from (SecretSpan(*match.span(), "e-mail address") for match in _PARTED_EMAIL.finditer(text))
-    for match in _SPELT_EMAIL.finditer(text):
+    for match in matches(_SPELT_EMAIL):
         yield from _spelt_emails(match)
 
 
-def _spoken_numbers(text: str) -> Iterator[SecretSpan]:
+def _spoken_numbers(matches: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
     """Numbers spelled out digit by digit, except counting up or down."""
-    for match in _SPOKEN_DIGITS.finditer(text):
+    for match in matches:
         digits = [DIGITS[word] for word in re.findall(r"[^\W\d_]+", match[0].casefold())]
         if len({later - earlier for earlier, later in pairwise(digits)}) > 2:
             yield SecretSpan(*match.span(), "phone number")
@@ -164,15 +186,15 @@ def _spelt_emails(match: re.Match[str]) -> Iterator[SecretSpan]:
         yield SecretSpan(*match.span(), "e-mail address")
 
 
-def _phones(text: str) -> Iterator[SecretSpan]:
+def _phones(text: str, matches: Finder) -> Iterator[SecretSpan]:
     for pattern, region in ((_INTERNATIONAL, None), (_AMERICAN, "US")):
-        for match in pattern.finditer(text):
+        for match in matches(pattern):
             if _is_phone(match[0], region):
                 yield SecretSpan(*match.span(), "phone number")
-    for match in _GROUPED.finditer(text):
+    for match in matches(_GROUPED):
         if 9 <= sum(map(str.isdigit, match[0])) <= 12 and not _FREE.match(match[0]):
             yield SecretSpan(*match.span(), "phone number")
-    for cue in before_numbers(_PHONE_CUE, text, MAX_CHARACTERS_TO_PHONE + 24):
+    for cue in before_numbers(_PHONE_CUES, text, MAX_CHARACTERS_TO_PHONE + 24):
         rest = text[cue.end() : cue.end() + MAX_CHARACTERS_TO_PHONE + 24]
         end = _SENTENCE_END.search(rest)
         number = _LOCAL.search(rest, 0, end.start() + 1 if end else len(rest))
@@ -205,9 +227,9 @@ def _is_phone(written: str, region: str | None) -> bool:
     )
 
 
-def _hosts(text: str) -> Iterator[SecretSpan]:
+def _hosts(matches: Finder) -> Iterator[SecretSpan]:
     """IP addresses that may identify somebody; not of private networks or examples, nor versions or subnet masks."""
-    for match in _IP4.finditer(text):
+    for match in matches(_IP4):
         try:
             address = IPv4Address(match[0])
         except ValueError:
@@ -215,10 +237,10 @@ def _hosts(text: str) -> Iterator[SecretSpan]:
         if (
             address.is_global
             and match[0] not in _RESOLVERS
-            and not _VERSION.search(text, max(0, match.start() - 12), match.start())
+            and not _VERSION.search(match.string, max(0, match.start() - 12), match.start())
         ):
             yield SecretSpan(*match.span(), "ip address")
-    for match in _IP6.finditer(text):
+    for match in matches(_IP6):
         try:
             if ip_address(match[0]).is_global and len(match[0]) > 6:
                 yield SecretSpan(*match.span(), "ip address")

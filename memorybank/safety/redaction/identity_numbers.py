@@ -4,11 +4,11 @@ A check digit proves some of them (python-stdnum); the others need a word in fro
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from memorybank.language import alternation, collect
-from memorybank.language.prefilter import Patterns
+from memorybank.language.prefilter import Finder, Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import any_whole_words
 from memorybank.safety.redaction.spans import SecretSpan, before_numbers
@@ -83,7 +83,6 @@ _NAME = r"[A-ZÀ-Ý][\w'’-]{1,24}(?: [A-ZÀ-Ý][\w'’-]{1,24}){0,2}"
 _NAMED_DATE = rf"{_NAME}:? \(?(?i:{_DATE.pattern})\)?"
 _BORN_LIST = re.compile(rf"(?<!\w){_NAMED_DATE}(?:(?:[,;]|\n| \w{{1,3}}(?= ))\s?(?:[-*•] )?{_NAMED_DATE}){{1,24}}")
 MAX_CHARACTERS_TO_LIST = 160
-_BORN_ON_PATTERNS = Patterns([(_BORN_ON, "")])
 _SORT_CODE = re.compile(
     r"\b(?:sort[ -]?codes?(?:'s)?|sc|blz)\b(?:\sis)?[\s:=]{1,3}(?P<value>\d\d[- ]?\d\d[- ]?\d\d(?:\d\d)?)(?!\d)", re.I
 )
@@ -156,34 +155,51 @@ _COUNTED = frozenset(
 )
 _SENTENCE_END = re.compile(r"[!?\n。]|(?<=\w{4})\.(?=\s|$)")
 
+_ID_CUES, _BIRTH_CUES, _SCHEME_CUES = (Patterns([(cue, None)]) for cue in (_IDS, _BORN, _SCHEME))
+_PATTERNS = Patterns(
+    (pattern, None)
+    for pattern in (
+        _SORT_CODE,
+        _DOMESTIC_ACCOUNT,
+        _IBAN,
+        _CARD,
+        _MACHINE_READABLE,
+        *(pattern for _, pattern, _ in _FORMS),
+        _BORN_ON,
+        _BORN_IN_BRACKETS,
+    )
+)
+
 
 def find(text: str) -> Iterator[SecretSpan]:
-    yield from _accounts(text)
-    yield from _cards(text)
+    matches = _PATTERNS.finder(text)
+    yield from _accounts(matches)
+    yield from _cards(matches(_CARD))
     yield from _named(text)
     yield from _columns(text)
-    yield from (SecretSpan(*match.span(), "id number") for match in _MACHINE_READABLE.finditer(text))
+    yield from (SecretSpan(*match.span(), "id number") for match in matches(_MACHINE_READABLE))
     for kind, pattern, modules in _FORMS:
-        for match in pattern.finditer(text):
+        for match in matches(pattern):
             if not modules or any(_is_valid(module)(match[0]) for module in modules):
                 yield SecretSpan(*match.span(), kind)
-    yield from _announced(text, _IDS, _ID, "id number", _is_identity_number)
+    yield from _announced(text, _ID_CUES, _ID, "id number", _is_identity_number)
     yield from (
-        span for span in _announced(text, _BORN, _DATE, "date of birth", _is_of_today) if not _is_of_a_party(text, span)
+        span
+        for span in _announced(text, _BIRTH_CUES, _DATE, "date of birth", _is_of_today)
+        if not _is_of_a_party(text, span)
     )
     yield from _birth_lists(text)
     yield from (
         SecretSpan(*match.span("value"), "date of birth")
-        for match in _BORN_IN_BRACKETS.finditer(text)
+        for match in matches(_BORN_IN_BRACKETS)
         if _is_of_today(match["value"])
     )
     yield from _vehicles(text)
-    born = _BORN_ON_PATTERNS.finder(text)(_BORN_ON)
-    yield from (SecretSpan(*match.span("value"), "date of birth") for match in born)
+    yield from (SecretSpan(*match.span("value"), "date of birth") for match in matches(_BORN_ON))
 
 
 def _announced(
-    text: str, cue: re.Pattern[str], value: re.Pattern[str], kind: str, holds: Callable[[str], bool]
+    text: str, cue: Patterns[None], value: re.Pattern[str], kind: str, holds: Callable[[str], bool]
 ) -> Iterator[SecretSpan]:
     """For each cue, the first value after it in the same sentence for which ``holds`` is true."""
     for match in before_numbers(cue, text, MAX_CHARACTERS_TO_NUMBER + 30):
@@ -247,16 +263,16 @@ def _is_identity_number(written: str) -> bool:
     return 6 <= len(compact) <= 22 and digits >= (7 if compact.isdigit() else 2)
 
 
-def _accounts(text: str) -> Iterator[SecretSpan]:
+def _accounts(matches: Finder) -> Iterator[SecretSpan]:
     """IBANs, account numbers that are IBANs without their country, and sort codes."""
     from stdnum import iban
 
-    yield from (SecretSpan(*match.span("value"), "iban") for match in _SORT_CODE.finditer(text))
-    for match in _DOMESTIC_ACCOUNT.finditer(text):
+    yield from (SecretSpan(*match.span("value"), "iban") for match in matches(_SORT_CODE))
+    for match in matches(_DOMESTIC_ACCOUNT):
         country = DIGITS_OF_ACCOUNTS.get(sum(map(str.isdigit, match[0])), "")
         if country and iban.is_valid(country + match[0], check_country=False):
             yield SecretSpan(*match.span(), "iban")
-    for match in _IBAN.finditer(text):
+    for match in matches(_IBAN):
         for end in range(len(match[0]), 14, -1):  # the match may include capitals that follow the number
             if match[0][end - 1 : end + 1].isalnum() and match[0][end : end + 1].isalnum():
                 continue
@@ -267,20 +283,22 @@ def _accounts(text: str) -> Iterator[SecretSpan]:
                 break
 
 
-def _cards(text: str) -> Iterator[SecretSpan]:
+def _cards(matches: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
     from stdnum import luhn
 
-    for match in _CARD.finditer(text):
+    for match in matches:
         digits = re.sub(r"\D", "", match[0])
         if 13 <= len(digits) <= 16 and _CARD_BEGINS.match(digits) and luhn.is_valid(digits):
             yield SecretSpan(*match.span(), "card number")
             rest = match.end(), match.end() + MAX_CHARACTERS_TO_NUMBER
-            yield from (SecretSpan(*detail.span(), "card number") for detail in _CARD_DETAIL.finditer(text, *rest))
+            yield from (
+                SecretSpan(*detail.span(), "card number") for detail in _CARD_DETAIL.finditer(match.string, *rest)
+            )
 
 
 def _named(text: str) -> Iterator[SecretSpan]:
     """Numbers that fulfil the check digits of a scheme that is named before them: "SIN 521 061 531"."""
-    for match in before_numbers(_SCHEME, text, MAX_CHARACTERS_TO_NUMBER):
+    for match in before_numbers(_SCHEME_CUES, text, MAX_CHARACTERS_TO_NUMBER):
         number = _SCHEME_NUMBER.search(text, match.end(), match.end() + MAX_CHARACTERS_TO_NUMBER)
         if number and any(_is_valid(module)(number[0]) for module in _SCHEMES[int((match.lastgroup or "s0")[1:])][1]):
             yield SecretSpan(*number.span(), "id number")

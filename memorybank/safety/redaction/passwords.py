@@ -4,10 +4,11 @@ Near an announcing word ("password"), a word is masked if it looks enough like a
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from memorybank.language import alternation, collect, collect_for_masking, literals
+from memorybank.language.prefilter import Patterns
 from memorybank.language.terms import FUNCTION_WORDS
 from memorybank.safety.redaction.connectors import EQUALS, LINKS, VALUE_QUOTES, any_whole_words
 from memorybank.safety.redaction.shapes import (
@@ -97,25 +98,29 @@ _HINTS = tuple(
     dict.fromkeys((*_PASSWORD_WORDS, *_SHORT_FORMS, *collect_for_masking(lambda pack: pack.secrets.key_words)))
 )
 
+_PATTERNS = Patterns((pattern, None) for pattern in (_ASSIGNED, _FLAG, _PLAIN_VALUE, _VALUE_AS_PASSWORD))
+_ANNOUNCEMENTS = Patterns([(_ANNOUNCED, None)])
+
 
 def find(text: str) -> Iterator[SecretSpan]:
     """Every password and every other secret that a person would type."""
     yield from _pairs(text)
     folded = text.casefold().replace("’", "'")
     if any(hint in folded for hint in _HINTS):
-        yield from (span for match in _ASSIGNED.finditer(text) if (span := _assigned(match)))
+        matches = _PATTERNS.finder(text)
+        yield from (span for match in matches(_ASSIGNED) if (span := _assigned(match)))
         yield from (
             SecretSpan(*match.span("value"), "password")
-            for match in _FLAG.finditer(text)
+            for match in matches(_FLAG)
             if not is_placeholder(match["value"])
         )
-        yield from _plain_values(text)
+        yield from _plain_values(matches(_PLAIN_VALUE), matches(_VALUE_AS_PASSWORD))
     yield from _near_announcements(text)
 
 
-def _plain_values(text: str) -> Iterator[SecretSpan]:
+def _plain_values(after: Iterable[re.Match[str]], before: Iterable[re.Match[str]]) -> Iterator[SecretSpan]:
     """Plain words in the place of a password, except words that describe a password ("wrong")."""
-    for match in _PLAIN_VALUE.finditer(text):
+    for match in after:
         gap, value = match["gap"].split(), match["value"].casefold()
         if (not gap or gap[0] == "?" or gap[0].casefold() in FUNCTION_WORDS) and not (
             value in FUNCTION_WORDS
@@ -125,7 +130,7 @@ def _plain_values(text: str) -> Iterator[SecretSpan]:
             or is_placeholder(value)
         ):
             yield SecretSpan(*match.span("value"), "password")
-    for match in _VALUE_AS_PASSWORD.finditer(text):
+    for match in before:
         if shape(match["value"]) > Shape.NONE:
             yield SecretSpan(*match.span("value"), "password")
 
@@ -177,7 +182,7 @@ def _near_announcements(text: str) -> Iterator[SecretSpan]:
     words = [match.span() for match in _CANDIDATE_WORD.finditer(text)]
     if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
-    announcements = list(_ANNOUNCED.finditer(text))
+    announcements = list(_ANNOUNCEMENTS.finder(text)(_ANNOUNCED))
     counts_by_word = zip(
         *(
             _announcement_counts(words, [match.span() for match in announcements if match.lastgroup == kind])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from memorybank.language import collect_for_masking, literals
+from memorybank.language.prefilter import Patterns
 from memorybank.safety.redaction.shapes import is_random
 from memorybank.safety.redaction.spans import SecretSpan
 
@@ -49,10 +50,13 @@ _DOTTED = re.compile(r"(?<![\w/.=@+-])(?P<value>[\w-]{20,128}(?:\.[\w-]{5,512}){
 _MIXED_AND_RANDOM = (_PREFIXED, _LINK, _BARE)
 _MIXED_PARTS = (_PART, _PART_BEFORE, _PART_ALONE)
 
+_PATTERNS = Patterns((pattern, None) for pattern in (*_MIXED_AND_RANDOM, _VARIABLE, *_MIXED_PARTS))
+
 
 def find(text: str) -> Iterator[SecretSpan]:
+    matches = _PATTERNS.finder(text)
     for pattern in (*_MIXED_AND_RANDOM, _VARIABLE, *_MIXED_PARTS):
-        for match in pattern.finditer(text):
+        for match in matches(pattern):
             if _is_secret(pattern, match["value"]):
                 yield SecretSpan(*match.span("value"), "secret")
     yield from _dotted(text)

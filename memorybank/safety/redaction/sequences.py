@@ -42,7 +42,7 @@ _APP_PASSWORD = re.compile(
     re.I,
 )
 _MIXED_GROUP = re.compile(r"(?=[a-z]{0,3}[2-7])(?=[2-7]{0,3}[a-z])[a-z2-7]{4}")
-_PASSPHRASES, _PASSWORDS = Patterns([(_PHRASE, ""), (_OPENED, "")]), Patterns([(_APP_PASSWORD, "")])
+_PASSPHRASES, _PASSWORDS = Patterns([(_PHRASE, None), (_OPENED, None)]), Patterns([(_APP_PASSWORD, None)])
 # Lines of a key whose first or last lines are missing. What is public has a heading (see ``public_values``).
 _KEY_LINES = re.compile(r"^[A-Za-z0-9+/]{48,80}$(?:\n[A-Za-z0-9+/]{48,80}$)*(?:\n[A-Za-z0-9+/]{4,80}={0,2}$)", re.M)
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/]{4,80}={0,2}\r?\n")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memorybank.language.masks import MASK, mask
+from memorybank.language.prefilter import Patterns
 
 #: Replaces each existing mask during a search: one character that no rule matches.
 MASK_PLACEHOLDER = "\ue000"
@@ -77,7 +78,7 @@ def outside(places: Sequence[tuple[int, int]], spans: Iterable[SecretSpan]) -> I
             yield span
 
 
-def before_numbers(cue: re.Pattern[str], text: str, reach: int) -> Iterator[re.Match[str]]:
+def before_numbers(cue: Patterns[None], text: str, reach: int) -> Iterator[re.Match[str]]:
     """Matches of ``cue`` that begin at most ``reach`` characters before a number. Fast on most text, which has none."""
     windows: list[list[int]] = []
     for match in _NUMBER.finditer(text):
@@ -85,5 +86,6 @@ def before_numbers(cue: re.Pattern[str], text: str, reach: int) -> Iterator[re.M
             windows[-1][1] = match.start()
         else:
             windows.append([max(0, match.start() - reach), match.start()])
-    for start, end in windows:
-        yield from cue.finditer(text, start, end)
+    for pattern, _ in cue.possible(text) if windows else ():
+        for start, end in windows:
+            yield from pattern.finditer(text, start, end)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
+from memorybank.language.prefilter import Patterns
 from memorybank.safety.redaction.spans import SecretSpan
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ _PREFIXED = re.compile(
 )
 _BEARER = re.compile(r"\b(?:bearer|basic)\s{1,4}(?P<value>[A-Za-z0-9._~+/-]{16,4096}={0,2})", re.I)
 
+_PATTERNS = Patterns((pattern, None) for pattern in (*(pattern for _, pattern in _FORMATS), _PREFIXED, _BEARER))
+
 
 def load() -> None:
     """Compile Kingfisher's rules now, so that the first text does not wait for it."""
@@ -80,10 +83,11 @@ def _scanner() -> "Scanner | None":
 
 def find(text: str) -> Iterator[SecretSpan]:
     yield from _by_rules(text)
+    matches = _PATTERNS.finder(text)
     for kind, pattern in _FORMATS:
-        yield from (SecretSpan(*match.span(), kind) for match in pattern.finditer(text))
-    yield from (SecretSpan(*match.span(), "api key") for match in _PREFIXED.finditer(text))
-    for match in _BEARER.finditer(text):
+        yield from (SecretSpan(*match.span(), kind) for match in matches(pattern))
+    yield from (SecretSpan(*match.span(), "api key") for match in matches(_PREFIXED))
+    for match in matches(_BEARER):
         if any(character.isdigit() for character in match["value"]):
             yield SecretSpan(*match.span("value"), "bearer token")
 

@@ -9,9 +9,19 @@ from hypothesis import strategies as st
 
 from memorybank.core.extraction import kinds
 from memorybank.language.dates import english, tables
-from memorybank.language.prefilter import Patterns, fold, pieces_of
+from memorybank.language.prefilter import Patterns, fold, needs_digit, pieces_of
 from memorybank.safety import quarantine
-from memorybank.safety.redaction import codes, identity_numbers, labelled, sequences
+from memorybank.safety.redaction import (
+    codes,
+    command_lines,
+    contacts,
+    identity_numbers,
+    labelled,
+    passwords,
+    random_values,
+    sequences,
+    vendors,
+)
 from projects.importing import demo
 
 USED: dict[str, Patterns] = {
@@ -24,10 +34,44 @@ USED: dict[str, Patterns] = {
     "codes": codes._PATTERNS,
     "passphrases": sequences._PASSPHRASES,
     "app passwords": sequences._PASSWORDS,
-    "births": identity_numbers._BORN_ON_PATTERNS,
+    "PINs": codes._PINS,
+    "contacts": contacts._PATTERNS,
+    "telephone numbers": contacts._PHONE_CUES,
+    "identity numbers": identity_numbers._PATTERNS,
+    "names of identity numbers": identity_numbers._ID_CUES,
+    "names of schemes": identity_numbers._SCHEME_CUES,
+    "births": identity_numbers._BIRTH_CUES,
+    "passwords": passwords._PATTERNS,
+    "announcements": passwords._ANNOUNCEMENTS,
+    "command lines": command_lines._PATTERNS,
+    "vendors": vendors._PATTERNS,
+    "random values": random_values._PATTERNS,
 }
 #: Parts that patterns are built of, with what they match.
-PARTS = ("ab", "(?:ab|cd)", "c*", "(?:da)+", "[abc]", "(?=b)", "(?!d)", r"\b", "(?:b|)", "(?>ac|a)", "a{2,3}?", "(d)?")
+PARTS = (
+    "ab",
+    "1",
+    "(?:1|a2)",
+    "(?:1|b)",
+    "[0-2]",
+    "[a-c0-2]",
+    "[^0-9]",
+    r"\d?",
+    r"(?=.\d)",
+    r"(?<!\d)",
+    r"(?:\d{2})+",
+    "(?:ab|cd)",
+    "c*",
+    "(?:da)+",
+    "[abc]",
+    "(?=b)",
+    "(?!d)",
+    r"\b",
+    "(?:b|)",
+    "(?>ac|a)",
+    "a{2,3}?",
+    "(d)?",
+)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +94,18 @@ def test_it_knows_pieces_that_every_match_contains(pattern: str, pieces: set[str
     assert pieces_of(re.compile(pattern)) == pieces
 
 
+@pytest.mark.parametrize(
+    "pattern", [r"a\d", "x[0-9]", r"(?:1|b\d)", r"(?=.{0,9}\d)x", r"(?:\d{2})+?", "(?>1a)", "[13-5]"]
+)
+def test_it_knows_that_every_match_has_a_digit(pattern: str) -> None:
+    assert needs_digit(re.compile(pattern))
+
+
+@pytest.mark.parametrize("pattern", [r"\d?a", "[^0-9]", "(?:1|b)", r"(?<!\d)x", r"[\d.]", r"\D", r"[^\d]", "1|b"])
+def test_it_knows_that_a_match_may_have_no_digit(pattern: str) -> None:
+    assert not needs_digit(re.compile(pattern))
+
+
 def test_letters_that_are_equal_without_case_are_folded_alike() -> None:
     letters = [chr(n) for n in range(sys.maxunicode + 1) if chr(n).lower() != chr(n) or chr(n).upper() != chr(n)]
     by_lower: dict[str, str] = {}
@@ -66,7 +122,7 @@ def test_letters_that_are_equal_without_case_are_folded_alike() -> None:
 
 @given(
     st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5), min_size=1, max_size=4),
-    st.text("abcdAB", max_size=12),
+    st.text("abcdAB12", max_size=12),
 )
 def test_it_finds_what_a_search_for_each_pattern_finds(parts: list[list[str]], text: str) -> None:
     patterns = [re.compile("".join(part), re.IGNORECASE) for part in parts]

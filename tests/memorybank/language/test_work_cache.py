@@ -16,6 +16,12 @@ def measured(text: str, *, twice: bool = False) -> int:
     return len(text) * (1 + twice)
 
 
+@work_cache.last_per_work
+def looked_at(text: str) -> list[str]:
+    calls.append(text)
+    return text.split()
+
+
 @work_cache.remembered_by_digest
 def counted(text: str, names: frozenset[str] = frozenset()) -> int:
     calls.append(text)
@@ -38,6 +44,15 @@ def test_outside_of_work_and_afterwards_nothing_is_remembered() -> None:
     measured("ledger")
     measured("ledger")
     assert len(calls) == 4
+
+
+def test_only_the_last_of_large_results_is_remembered_and_not_beyond_the_work() -> None:
+    calls.clear()
+    with work_cache.work():
+        results = [looked_at(text) for text in ("a ledger", "a ledger", "a pier", "a ledger")]
+    assert results == [["a", "ledger"], ["a", "ledger"], ["a", "pier"], ["a", "ledger"]]
+    looked_at("a ledger")
+    assert calls == ["a ledger", "a pier", "a ledger", "a ledger"]
 
 
 def test_threads_of_the_work_share_what_is_read() -> None:
