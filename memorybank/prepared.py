@@ -1,18 +1,21 @@
 """Queries and statements whose SQL is built only once.
 
 For a single row, Django takes twenty times longer to build a query than the database takes to answer it. So the queries
-that every chat message waits for are compiled at first use and reused. All other code uses the plain ORM.
+that every chat message waits for, and those of every summary, are compiled at first use and reused. All other code uses
+the plain ORM.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.query import ModelIterable
+from django.db.models.sql import UpdateQuery
 
 Row = TypeVar("Row")
 #: Fields that store these values, but none of a subclass, as they are. To find that out, Django takes ten times longer.
@@ -29,8 +32,8 @@ PLAIN_FIELDS: frozenset[type[Field[Any, Any]]] = frozenset(
     ]
 )
 PLAIN_VALUES = frozenset([str, int, bool, type(None)])
-#: A value that needs no conversion for any database, or a list of such values for an ``__in``.
-Value = int | str | None | Sequence[int] | Sequence[str]
+#: A value, or a list of numbers or texts for an ``__in``.
+Value = int | str | date | None | Sequence[int] | Sequence[str]
 
 
 class Parameter(Expression):
@@ -61,7 +64,7 @@ class PreparedQuery(Generic[Row]):
 
     ``build`` gets parameters and returns a queryset of model instances or ``values_list`` tuples. A list fills an
     ``__in``; its length is rounded up to a power of two, so that few variants are compiled. Parameters may only be used
-    in comparisons and must not be None. Values other than numbers and texts must be part of the query itself.
+    in comparisons and must not be None. Values other than numbers, texts and dates must be part of the query itself.
     """
 
     def __init__(self, build: Callable[..., QuerySet[Any, Row]]) -> None:
@@ -73,7 +76,7 @@ class PreparedQuery(Generic[Row]):
         padded = [_padded(value) if isinstance(value, list | tuple) else value for value in values]
         database = connections[DEFAULT_DB_ALIAS]  # looked up once: Django's ``connection`` is looked up at each use
         query = self._prepare(database, [len(value) if isinstance(value, list) else None for value in padded])
-        params = [_value(padded, param) if isinstance(param, Parameter) else param for param in query.params]
+        params = [_value(database, padded, param) if isinstance(param, Parameter) else param for param in query.params]
         with database.cursor() as cursor:
             cursor.execute(query.sql, params)
             rows: list[Any] = cursor.fetchall()
@@ -94,6 +97,33 @@ class PreparedQuery(Generic[Row]):
         return self._compiled[form]
 
 
+class PreparedUpdate:
+    """An update that is compiled at first use.
+
+    ``build`` gets parameters and returns the rows to update, and their new values by field.
+    """
+
+    def __init__(self, build: Callable[..., tuple[QuerySet[Any, Any], dict[str, Any]]]) -> None:
+        self._build = build
+        self._compiled: dict[str, tuple[str, list[Any]]] = {}
+
+    def execute(self, *values: int | str | date | None) -> int:
+        """Execute the update with these values; return the number of rows."""
+        database = connections[DEFAULT_DB_ALIAS]
+        if database.vendor not in self._compiled:
+            rows, changes = self._build(*map(Parameter, range(len(values))))
+            query: Any = rows.query.chain(UpdateQuery)
+            query.add_update_values(changes)
+            sql, params = query.get_compiler(connection=database).as_sql()
+            self._compiled[database.vendor] = sql, list(params)
+        sql, params = self._compiled[database.vendor]
+        with database.cursor() as cursor:
+            cursor.execute(
+                sql, [_value(database, values, param) if isinstance(param, Parameter) else param for param in params]
+            )
+            return int(cursor.rowcount)
+
+
 def _parameter(number: int, length: int | None) -> Parameter | list[Parameter]:
     return Parameter(number) if length is None else [Parameter(number, item) for item in range(length)]
 
@@ -104,9 +134,13 @@ def _padded(values: Sequence[Any]) -> list[Any]:
     return values + values[-1:] * ((1 << (len(values) - 1).bit_length()) - len(values))
 
 
-def _value(values: Sequence[Any], parameter: Parameter) -> Any:
+def _value(database: Any, values: Sequence[Any], parameter: Parameter) -> Any:
     number, item = parameter.place
     value = values[number]
+    if isinstance(value, datetime):
+        return database.ops.adapt_datetimefield_value(value)
+    if isinstance(value, date):
+        return database.ops.adapt_datefield_value(value)
     return value[item] if isinstance(value, list) else value
 
 

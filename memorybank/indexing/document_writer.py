@@ -18,7 +18,7 @@ from memorybank.exceptions import log_message
 from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.models.chat import ChatQuerySet
-from memorybank.prepared import PreparedQuery
+from memorybank.prepared import PreparedQuery, PreparedUpdate
 from memorybank.reading.recall.documents import Document, documents
 from memorybank.reading.recall.index_terms import audience_words, index_text
 from memorybank.safety.redaction import Masker
@@ -26,6 +26,13 @@ from memorybank.safety.redaction import Masker
 logger = logging.getLogger(__name__)
 
 _CHAT = PreparedQuery(lambda pk: Chat.objects.filter(pk=pk))
+_SEQUENCES = PreparedQuery(lambda outputs: Output.objects.filter(pk__in=outputs).values_list("pk", "sequence"))
+_INDEXED = PreparedUpdate(
+    lambda pk, before, through: (
+        Chat.objects.filter(pk=pk, indexed_through=before).remembered(),
+        {"indexed_through": through, "index_due": Q(summarised_through__gt=through)},
+    )
+)
 #: Turns indexed in one write, and earlier turns read with them to identify speakers.
 TURNS_PER_WRITE, CONTEXT_TURNS = 200, 20
 CHATS_PER_SWEEP = 200
@@ -129,14 +136,13 @@ def write(chat: Chat, bank: Bank, made: list[Document], through: int) -> bool:
     """
     if any(getattr(bank, name) != getattr(chat.bank, name) for name in BANK_FIELDS) or not bank.enabled:
         return False
-    unchanged = Chat.objects.filter(pk=chat.pk, indexed_through=chat.indexed_through).remembered()
-    if not unchanged.update(indexed_through=through, index_due=Q(summarised_through__gt=through)):
+    if not _INDEXED.execute(chat.pk, chat.indexed_through, through):
         return False
     # Read again: it may have changed since ``chat`` was read.
     [row] = _CHAT.rows(chat.pk)
     readers = list(row.readers.values_list("person", flat=True)) if row.private else None
     audience = audience_words(chat.bank_id, readers)
-    sequences = dict(Output.objects.filter(pk__in=[document.id for document in made]).values_list("pk", "sequence"))
+    sequences = dict(_SEQUENCES.rows([document.id for document in made]))
     # A turn that is indexed again keeps its vector.
     SearchDocument.objects.bulk_create(
         _rows(chat, made, sequences, audience),

@@ -14,7 +14,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from memorybank import conf
-from memorybank.prepared import PreparedQuery, update
+from memorybank.prepared import PreparedQuery, PreparedUpdate, update
 
 from .leases import Leased, LeasedQuerySet
 from .public_id import public_id
@@ -83,7 +83,7 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
 
     def touch_index(self, pk: int) -> None:
         """Record that the index changed, which invalidates cached index data."""
-        self.filter(pk=pk).update(index_version=F("index_version") + 1)
+        _TOUCH_INDEX.execute(pk)
 
     def touch(self, pk: int, **changed: Any) -> None:
         """Record that a bank's memory changed, so that its stored block is outdated; also set these fields."""
@@ -250,4 +250,5 @@ class Bank(Leased):
         return range(first, first + count)
 
 
+_TOUCH_INDEX = PreparedUpdate(lambda pk: (Bank.objects.filter(pk=pk), {"index_version": F("index_version") + 1}))
 _LOCK = PreparedQuery(lambda pk: Bank.objects.select_for_update().filter(pk=pk).values_list("pk"))

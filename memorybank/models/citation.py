@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from django.db import models
 
 from memorybank import prepared
 
 from .chat import Chat, Output
+
+if TYPE_CHECKING:
+    from .fact import Fact
 
 
 class FactOutputQuerySet(models.QuerySet["FactOutput"]):
@@ -24,6 +27,10 @@ class FactOutputQuerySet(models.QuerySet["FactOutput"]):
         for fact, output in self.filter(fact__in=facts).values_list("fact_id", "output_id"):
             outputs[fact].append(output)
         return outputs
+
+    def add(self, links: Iterable[tuple[Fact, int]]) -> None:
+        """Save that each of these new facts cites the output of this id."""
+        prepared.insert(FactOutput(fact=fact, output_id=output) for fact, output in links)
 
 
 class FactOutput(models.Model):

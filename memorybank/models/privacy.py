@@ -98,7 +98,7 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
         ``in_chat`` is for use in the chat itself: it includes outputs from before memory was on and outputs set aside.
         Without it, answers that quote private memory are blanked, except in private chats with exactly one reader.
         """
-        until = dict(self.filter(bank=bank).values_list("author", "until"))
+        until = dict(_UNTIL.rows(bank.pk))
         since = bank.remembers_since
 
         def is_usable(output: Output) -> bool:
@@ -202,6 +202,7 @@ class ErasureRequest(models.Model):
 
 
 #: The masked values of a bank: asked twice for each chat.
+_UNTIL = PreparedQuery(lambda bank: OptOut.objects.filter(bank=bank).values_list("author", "until"))
 _OF_BANK = PreparedQuery(lambda bank: MaskedValue.objects.filter(bank=bank))
 
 

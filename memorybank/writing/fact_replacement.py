@@ -8,12 +8,14 @@ long after a chat that outdates it; then the newer facts exist already.
 from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from operator import or_
+from typing import Any
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, prefetch_related_objects
 
 from memorybank.core import state_changes, value_changes
 from memorybank.core.state_changes import Statement
 from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactQuerySet
+from memorybank.prepared import PreparedQuery
 from memorybank.reading.mentions import chats_mentioning
 
 #: Maximum of turns that mention one value, the newest.
@@ -139,11 +141,22 @@ def _later_changes(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
     """Other leaf facts that state a change, said since the earliest of ``facts``, in order."""
     if not facts:
         return []
-    since = Fact.objects.filter(bank=bank, changing=True, hidden=False, said_on__gte=min(f.said_on for f in facts))
-    others = (
-        since.filter(_around(_chat_of(facts))).exclude(entry__chat=None).exclude(pk__in=[fact.pk for fact in facts])
-    )
-    return list(others.order_by("said_on", "pk")[:MAX_COMPARED_FACTS])
+    chat, own, since = _chat_of(facts), [fact.pk for fact in facts], min(fact.said_on for fact in facts)
+    if not chat.private:
+        return _PUBLIC_CHANGES.rows(bank.pk, own, since)
+    return list(_changes(bank.pk, own, since).filter(_around(chat))[:MAX_COMPARED_FACTS])
+
+
+def _changes(bank: Any, excluded: Any, since: Any) -> FactQuerySet:
+    changes = Fact.objects.filter(bank=bank, changing=True, hidden=False, said_on__gte=since)
+    return changes.exclude(entry__chat=None).exclude(pk__in=excluded).order_by("said_on", "pk")
+
+
+_PUBLIC_CHANGES = PreparedQuery(
+    lambda bank, excluded, since: _changes(bank, excluded, since).filter(entry__chat__private=False)[
+        :MAX_COMPARED_FACTS
+    ]
+)
 
 
 def _people(chat: Chat) -> list[str]:
@@ -159,9 +172,9 @@ def _within(chat: Chat) -> Q:
 
 
 def _around(chat: Chat) -> Q:
-    """A condition on facts of leaves: all readers of ``chat`` may read them."""
+    """A condition on facts of leaves: all readers of the private ``chat`` may read them."""
     everybody = Q(entry__chat__private=False)
-    named = [Q(Exists(_readers_of_facts().filter(person=person))) for person in _people(chat)] if chat.private else []
+    named = [Q(Exists(_readers_of_facts().filter(person=person))) for person in _people(chat)]
     return everybody | Q(*named) if named else everybody
 
 

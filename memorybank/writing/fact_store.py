@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from memorybank import conf, hooks
+from memorybank import conf, hooks, prepared
 from memorybank.core import state_changes
 from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, DraftFact
 from memorybank.hooks import Change
@@ -37,7 +37,7 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     held_back = [f.pk for f in new if f.quarantine not in ("", OWN_PREFERENCE) and not f.is_private]
     hooks.notify(entry.bank_id, Change.LINE_HELD_BACK, held_back)
     entry.tokens = sum(fact.tokens for fact in [*kept, *new])
-    entry.save(update_fields=["tokens"])
+    prepared.update([entry], ["tokens"])
     return new
 
 

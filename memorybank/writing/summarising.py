@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Count, Q
 
-from memorybank import bank_scope, conf, hooks
+from memorybank import bank_scope, conf, hooks, prepared
 from memorybank.core import rollup_policy, transcript
 from memorybank.core.turns import Turn
 from memorybank.erasure import cascade
@@ -60,6 +61,28 @@ logger = logging.getLogger(__name__)
 _LEASED = PreparedQuery(lambda pk: Chat.objects.filter(pk=pk, leased_until__isnull=False))
 _LOCKED_BANK = PreparedQuery(lambda pk: Bank.objects.select_for_update().filter(pk=pk))
 _LOCKED_CHAT = PreparedQuery(lambda pk, token: Chat.objects.select_for_update().filter(pk=pk, lease_token=token))
+_PENDING = PreparedQuery(
+    lambda chat, after: (
+        Chat.objects.filter(pk=chat)
+        .annotate(count=Count("outputs", filter=Q(outputs__sequence__gt=after, outputs__status=Output.Status.OK)))
+        .values_list("count")
+    )
+)
+_STALE = PreparedQuery(lambda chat: Entry.objects.filter(chat=chat, stale=True).order_by().values_list("pk")[:1])
+#: What a summary changes of its chat.
+_PROGRESS_FIELDS = (
+    "summarised_through",
+    "index_due",
+    "pending_outputs",
+    "stale",
+    "attempts",
+    "failed_since",
+    "parked_at",
+    "last_error",
+    "leased_until",
+    "lease_token",
+    "due_at",
+)
 
 
 def summarise_chat(chat_id: int, *, now: datetime, even_if_busy: bool = False) -> Entry | None:
@@ -206,8 +229,8 @@ def _advance_watermark(chat: Chat, bank: Bank, through: int, failure: LLMError |
     After a failure of the model, the chat is tried again after a pause, or when the model answers.
     """
     chat.summarised_through, chat.index_due = through, True
-    chat.pending_outputs = chat.outputs.filter(sequence__gt=through, status=Output.Status.OK).count()
-    chat.stale = chat.entries.filter(stale=True).exists()
+    [(chat.pending_outputs,)] = _PENDING.rows(chat.pk, through)
+    chat.stale = bool(_STALE.rows(chat.pk))
     attempts, failed_since = chat.attempts + 1, chat.failed_since or now
     chat.attempts, chat.failed_since, chat.parked_at, chat.last_error = 0, None, None, ""
     chat.leased_until, chat.lease_token = None, ""
@@ -215,7 +238,7 @@ def _advance_watermark(chat: Chat, bank: Bank, through: int, failure: LLMError |
     if failure:
         chat.attempts, chat.failed_since, chat.last_error = attempts, failed_since, str(failure)[:500]
         chat.due_at = now + backoff(attempts)
-    chat.save()
+    prepared.update([chat], _PROGRESS_FIELDS)
 
 
 def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entry:
@@ -241,7 +264,8 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
             raise OutdatedWork("a person decided on a fact that the new notes replace")
     if batch.mends:
         replaceable -= _notes_of(replaceable) if adds_to_notes else _cited_by_digests(replaceable)
-    Fact.objects.filter(pk__in=replaceable).delete()
+    if replaceable:
+        Fact.objects.filter(pk__in=replaceable).delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
     hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [] if chat.private else [leaf.pk])
@@ -291,7 +315,10 @@ def _leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes, *, is_rewritt
         leaf.method, leaf.provisional = notes.method, notes.provisional
     leaf.stale = notes.failure is not None
     leaf.dropped_lines = notes.dropped_lines
-    leaf.save()
+    if leaf.pk:
+        leaf.save()
+    else:
+        prepared.insert([leaf])
     return leaf
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import F
 from django.utils import timezone
 
-from memorybank.services import Change, send_task
+from memorybank.services import Change, PreparedQuery, send_task
 
 from ..models import Delivery, Webhook
 from ..models.webhook import TEST
@@ -16,11 +16,12 @@ from . import mail
 MAX_WAITING_DELIVERIES = 1_000
 DELIVER_TASK = "projects.webhooks.tasks.deliver"
 
+_WEBHOOKS = PreparedQuery(lambda bank: Webhook.objects.filter(project__bank=bank, disabled_at=None))
+
 
 def enqueue(bank_id: int, change: Change, ids: Sequence[int]) -> None:
     """Queue a delivery for each id and each webhook that wants the event. One query if there is no webhook."""
-    webhooks = Webhook.objects.filter(project__bank=bank_id, disabled_at=None)
-    wanting = [webhook for webhook in webhooks if webhook.wants(change)]
+    wanting = [webhook for webhook in _WEBHOOKS.rows(bank_id) if webhook.wants(change)]
     if not wanting:
         return
     now = timezone.now()

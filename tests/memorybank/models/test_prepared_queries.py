@@ -1,14 +1,14 @@
 """Prepared queries find what Django's own queries find, and rows that are inserted by hand are Django's rows."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Q
 from django.test.utils import CaptureQueriesContext
 
 from memorybank.models import Chat, Output, PromptCount
-from memorybank.prepared import PreparedQuery, insert, update
+from memorybank.prepared import PreparedQuery, PreparedUpdate, insert, update
 from tests.support.factories import make_bank, say
 
 pytestmark = pytest.mark.django_db
@@ -16,6 +16,15 @@ BY_KEYS = PreparedQuery(lambda bank, keys: Chat.objects.filter(bank=bank, key__i
 TURNS = PreparedQuery(
     lambda chats: (
         Output.objects.filter(chat__pk__in=chats).order_by("pk").values_list("question", "messages", "created_at")
+    )
+)
+SINCE = PreparedQuery(
+    lambda bank, time: Chat.objects.filter(bank=bank, last_output_at__gte=time).order_by("pk").values_list("key")
+)
+MOVE = PreparedUpdate(
+    lambda pk, expected, time: (
+        Chat.objects.filter(pk=pk, title=expected).remembered(),
+        {"attempts": F("attempts") + 1, "failed_since": time, "index_due": Q(attempts=0)},
     )
 )
 NOW = datetime(2026, 5, 8, 13, 56, tzinfo=UTC)
@@ -37,6 +46,22 @@ def test_it_returns_values_as_django_converts_them() -> None:
     Output.objects.filter(pk=output.pk).update(messages=[{"role": "tool", "content": "ü"}], created_at=NOW)
     assert TURNS.rows([output.chat_id]) == [("Who cooks?", [{"role": "tool", "content": "ü"}], NOW)]
     assert BY_KEYS.rows(bank.pk, ["kitchen"])[0].last_output_at == bank.chats.get().last_output_at
+
+
+def test_it_compares_times_as_the_database_stores_them() -> None:
+    bank = make_bank()
+    insert(Chat(bank=bank, key=f"{day}", last_output_at=NOW + timedelta(days=day)) for day in range(3))
+    assert SINCE.rows(bank.pk, NOW + timedelta(days=1)) == [("1",), ("2",)]
+    assert SINCE.rows(bank.pk, NOW + timedelta(days=1, seconds=1)) == [("2",)]
+
+
+def test_a_prepared_update_changes_the_rows_that_its_condition_finds() -> None:
+    bank = make_bank()
+    chats = [Chat(bank=bank, key=key, title=key, last_output_at=NOW) for key in ("a", "b")]
+    insert(chats)
+    assert [MOVE.execute(chats[0].pk, "b", NOW), MOVE.execute(chats[0].pk, "a", NOW)] == [0, 1]
+    values = bank.chats.order_by("key").values_list("attempts", "failed_since", "index_due")
+    assert list(values) == [(1, NOW, True), (0, None, False)]
 
 
 def test_it_builds_a_query_once_for_each_form() -> None:
