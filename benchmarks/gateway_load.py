@@ -10,10 +10,12 @@ hits all alike. With ``--litellm``, LiteLLM's proxy (without memory) is a third 
 import argparse
 import asyncio
 import json
+import multiprocessing
 import os
 import subprocess
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +31,8 @@ from .measuring import Measurement, show
 
 SAMPLE = ROOT / "projects/importing/sample/chats.jsonl"
 PROJECT = "northwind-clinics/billing-migration"
+#: Characters of a long message, as many as a turn may have.
+MEGABYTE = 990_000
 LITELLM_KEY = "sk-" + "0" * 32
 QUESTIONS = [
     "Who is our contact at Paywright?",
@@ -133,35 +137,68 @@ async def at_once(way: Way, clients: int, seconds: float, *, start: int) -> floa
     return done / (time.monotonic() - started)
 
 
-async def long_messages(way: Way, pid: int) -> list[Measurement]:
+async def timed(way: Way, requests: int, start: int, characters: int) -> list[float]:
+    """The milliseconds of so many requests, one at a time."""
+    alone = Way(way.name, way.url, way.key)
+    await in_turns([alone], requests, start=start, characters=characters)
+    assert not alone.errors
+    return alone.times
+
+
+@contextmanager
+def pasting(way: Way, start: int, clients: int = 4) -> Iterator[None]:
+    """So many clients that paste a log of a megabyte again and again, in a process of their own."""
+
+    async def paste() -> None:
+        await asyncio.gather(*(timed(way, 10**6, start + 10_000 * client, MEGABYTE) for client in range(clients)))
+
+    process = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(paste()), daemon=True)
+    process.start()
+    try:
+        time.sleep(1)
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def long_messages(through: Way, direct: Way, pid: int) -> list[Measurement]:
     """A pasted log of a megabyte beside a kilobyte, in turns, and small requests while four clients paste logs.
 
-    ``pid`` is the gateway's process, whose processor time counts.
+    ``pid`` is the gateway's process, whose processor time counts. On a busy machine only this time says anything: for
+    small requests it includes what the process does for long ones meanwhile.
     """
+    short, long, straight = list[float](), list[float](), list[float]()
+    spent: dict[str, float] = defaultdict(float)
 
-    async def times(requests: int, start: int, characters: int) -> list[float]:
-        alone = Way(way.name, way.url, way.key)
-        await in_turns([alone], requests, start=start, characters=characters)
-        return alone.times
+    def spend(name: str, way: Way, requests: int, start: int, characters: int) -> list[float]:
+        before = processor(pid)
+        times = asyncio.run(timed(way, requests, start, characters))
+        spent[name] += processor(pid) - before
+        return times
 
-    short, long, spent = list[float](), list[float](), {1_000: 0.0, 990_000: 0.0}
-    for round_number in range(5):
-        for characters, collected in ((1_000, short), (990_000, long)):
-            before = processor(pid)
-            collected += await times(10, 10_000 + 100 * round_number + characters // 100, characters)
-            spent[characters] += processor(pid) - before
-    alone = await times(40, 30_000, 0)
-    pasting = [asyncio.ensure_future(times(10**6, 40_000 + 10_000 * client, 990_000)) for client in range(4)]
-    beside = await times(40, 90_000, 0)
-    for task in pasting:
-        task.cancel()
-    await asyncio.gather(*pasting, return_exceptions=True)
+    for number in range(10_000, 10_500, 100):
+        short += spend("short", through, 10, number, 1_000)
+        long += spend("long", through, 10, number + 10_000, MEGABYTE)
+        straight += asyncio.run(timed(direct, 10, number, MEGABYTE))
+    alone, straight_alone = spend("alone", through, 40, 30_000, 0), asyncio.run(timed(direct, 40, 0, 0))
+    with pasting(through, 40_000):
+        beside = spend("beside", through, 40, 90_000, 0)
+    with pasting(direct, 0):
+        straight_beside = asyncio.run(timed(direct, 40, 0, 0))
     p95 = percentile(beside, 95) / percentile(alone, 95)
     return [
-        Measurement("a message of 1 MB / 1 KB, processor time", f"{spent[990_000] / spent[1_000]:.1f} ×", "≤ 2 ×"),
+        Measurement("a message of 1 MB / 1 KB, processor time", f"{spent['long'] / spent['short']:.1f} ×", "≤ 2 ×"),
         Measurement("a message of 1 MB / 1 KB, p50", f"{percentile(long, 50) / percentile(short, 50):.1f} ×", "≤ 2 ×"),
+        Measurement("a message of 1 MB, p50, gateway / direct, ms", _pair(long, straight, 50)),
         Measurement("small requests beside four of 1 MB / alone, p95", f"{p95:.1f} ×", "≤ 1.5 ×"),
+        Measurement("… processor time meanwhile", f"{spent['beside'] / spent['alone']:.1f} ×"),
+        Measurement("… p95 direct, alone / beside, ms", _pair(straight_alone, straight_beside, 95)),
     ]
+
+
+def _pair(ours: list[float], theirs: list[float], part: int) -> str:
+    return f"{percentile(ours, part):.1f} / {percentile(theirs, part):.1f}"
 
 
 def prepare(served: Gateway) -> str:
@@ -205,7 +242,13 @@ def measure(requests: int, seconds: float, program: Path | None) -> list[Measure
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         address = stack.enter_context(upstream(pace=0.0, words=20))
         served = stack.enter_context(
-            gateway(folder, DEBUG="false", SECRET_KEY="x" * 50, GATEWAY_OPENAI_BASE_URL=address)
+            gateway(
+                folder,
+                DEBUG="false",
+                SECRET_KEY="x" * 50,
+                GATEWAY_OPENAI_BASE_URL=address,
+                API_MEGABYTES_PER_MINUTE="0",
+            )
         )
         ways = [
             Way("gateway", f"{served.base_url}/chat/completions", prepare(served)),
@@ -220,7 +263,7 @@ def measure(requests: int, seconds: float, program: Path | None) -> list[Measure
         asyncio.run(in_turns(ways, requests, start=1_000))
         rows = [Measurement("load of the machine, 1 minute", f"{os.getloadavg()[0]:.1f}")]
         rows += _latencies(ways)
-        rows += asyncio.run(long_messages(ways[0], served.server.pid))
+        rows += long_messages(ways[0], ways[1], served.server.pid)
         for way in ways:
             way.times.clear()
             used = processor(served.server.pid)
