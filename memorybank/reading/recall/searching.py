@@ -25,8 +25,9 @@ from memorybank.reading.turn_filter import TurnFilter
 
 #: Minimum of turns to score. The others have too little in common with the question.
 MIN_RANKED_TURNS = 40
-#: Of a longer message only the two ends are read: a million characters took two seconds.
-MAX_QUESTION_CHARACTERS = 4_000
+#: A longer message has pasted text, so only its two ends are searched for. Of 40 questions that 6,000 pasted characters
+#: followed, 16 got a note of the place they ask about with ends of 150 characters, 2 with ends of 2,000.
+MAX_QUESTION_CHARACTERS, END_CHARACTERS = 4_000, 150
 #: Passages are searched in the chats of this many best turns.
 MAX_PASSAGE_SEEDS = 60
 
@@ -65,7 +66,7 @@ def _bounded(question: str) -> str:
     """The two ends of a long message: people write their request there, around pasted text."""
     if len(question) <= MAX_QUESTION_CHARACTERS:
         return question
-    return f"{question[: MAX_QUESTION_CHARACTERS // 2]}\n{question[-MAX_QUESTION_CHARACTERS // 2 :]}"
+    return f"{question[:END_CHARACTERS]}\n{question[-END_CHARACTERS:]}"
 
 
 def parse_question(bank: Bank, question: str, now: datetime | None) -> ParsedQuestion:

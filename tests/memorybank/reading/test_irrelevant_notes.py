@@ -9,7 +9,7 @@ from memorybank.models import Bank
 from memorybank.reading.recall.index_cache import IndexCache
 from memorybank.reading.recall.ranking import IndexedTurn
 from memorybank.reading.recall.relevance import CHANCE_SHARE, FULL_SHARE_ABOVE_CHANCE, Term, covered_share, relevance
-from memorybank.reading.recall.searching import SearchResult, parse_question, search
+from memorybank.reading.recall.searching import MAX_QUESTION_CHARACTERS, SearchResult, parse_question, search
 from tests.support.factories import DAY, MONDAY, make_bank, run, say
 
 NOTHING_TO_REMEMBER = [
@@ -48,6 +48,18 @@ def harbour(db: None, no_model: Any) -> Bank:
 def notes_for(bank: Bank, message: str) -> int:
     """The tokens of the notes for a message, as if there were no block."""
     return services.render(bank, budget=0, recall_budget=600, question=message, now=MONDAY + 91 * DAY).recalled.tokens
+
+
+def test_a_request_before_or_after_a_pasted_log_gets_notes(harbour: Bank) -> None:
+    request = (
+        "What does the ferry cost a day, who inspects the crane of pier 17, "
+        "and which pier is closed because of the storm?"
+    )
+    log = "\n".join(f"warning: zylon{number} of node{number} has lost quorix{number}" for number in range(200))
+    for message in (f"{request}\n{log}", f"{log}\n{request}"):
+        assert len(message) > MAX_QUESTION_CHARACTERS
+        assert notes_for(harbour, message)
+    assert not notes_for(harbour, log)
 
 
 @pytest.mark.usefixtures("no_model")
