@@ -96,11 +96,13 @@ if not DATABASES["default"].get("ENGINE"):
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     for ending in ("", "-wal", "-shm"):  # an older version may have created them with another mode
         restrict_access(Path(f"{DATABASES['default']['NAME']}{ending}"), 0o600)
-    # WAL alone gave thousands of lock errors with eight writers; all of these together gave none.
+    # WAL alone gave thousands of lock errors with eight writers; all of these together gave none. The default
+    # cache of 2 MB has no room for two long messages, whose pages are then written more than once.
     DATABASES["default"].setdefault("OPTIONS", {}).update(
         transaction_mode="IMMEDIATE",
         timeout=20,
-        init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        init_command="PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;"
+        " PRAGMA cache_size=-8000;",
     )
 else:
     # Without a pool, a connection is closed when its thread ends, which is at the end of the request.
