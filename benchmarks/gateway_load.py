@@ -181,11 +181,11 @@ def long_messages(through: Way, direct: Way, pid: int) -> list[Measurement]:
         short += spend("short", through, 10, number, 1_000)
         long += spend("long", through, 10, number + 10_000, MEGABYTE)
         straight += asyncio.run(timed(direct, 10, number, MEGABYTE))
-    alone, straight_alone = spend("alone", through, 40, 30_000, 0), asyncio.run(timed(direct, 40, 0, 0))
+    alone, straight_alone = spend("alone", through, 40, 30_000, 0), asyncio.run(timed(direct, 1_000, 0, 0))
     with pasting(through, 40_000):
         beside = spend("beside", through, 40, 90_000, 0)
     with pasting(direct, 0):
-        straight_beside = asyncio.run(timed(direct, 40, 0, 0))
+        straight_beside = asyncio.run(timed(direct, 1_000, 0, 0))
     p95 = percentile(beside, 95) / percentile(alone, 95)
     return [
         Measurement("a message of 1 MB / 1 KB, processor time", f"{spent['long'] / spent['short']:.1f} ×", "≤ 2 ×"),
