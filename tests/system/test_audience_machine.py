@@ -119,9 +119,7 @@ class AudienceMachine(RuleBasedStateMachine):
         try:
             if sys.exc_info()[0] is None:
                 self.everybody_finds_what_is_theirs()
-                for viewer in (*NAMES, NOBODY):
-                    for doors in ("prompts", "lists", "programs", "pages"):
-                        self.looks_through(viewer, doors)
+                self.everybody_looks_everywhere()
         finally:
             transaction.set_rollback(True)
             self.rollback.__exit__(None, None, None)
@@ -237,11 +235,10 @@ class AudienceMachine(RuleBasedStateMachine):
         with llm.using("summary", None):  # only a model rewrites
             if sweeps:
                 services.run(now=self.now, until_idle=True)
-            for viewer in (*NAMES, NOBODY):
-                for door, text in self.doors(viewer):
-                    self.judge(door, viewer, text)
+            self.everybody_looks_everywhere()
             assert services.find_violations(self.bank) == []
             services.set_audience(self.bank, readers=None, now=self.now, **about)
+            self.looked.clear()
             if self.marked() == marked and self.readers(audience, owner.username):
                 assert self.digests() == written
                 assert services.render(self.bank, now=self.now).text == before
@@ -312,6 +309,11 @@ class AudienceMachine(RuleBasedStateMachine):
         if self.is_new(doors, viewer):
             for door, text in getattr(self, doors)(viewer):
                 self.judge(door, viewer, text)
+
+    def everybody_looks_everywhere(self) -> None:
+        for viewer in (*NAMES, NOBODY):
+            for doors in ("prompts", "lists", "programs", "pages"):
+                self.looks_through(viewer, doors)
 
     # --- what is always true --------------------------------------------------------------------------------
 
