@@ -33,6 +33,8 @@ CONJUNCTION = re.compile(rf"^(?:(?:{DROPPED_WORDS})\s+|(?:{CJK_DROPPED_WORDS}))"
 #: A clause with this beginning holds for the whole sentence.
 CONDITION = re.compile(rf"(?:^|[,，、]\s*)(?:{whole_words(lambda pack: pack.clauses.conditions)})", re.IGNORECASE)
 COMMA = re.compile(r"[,，、;；]\s*")
+#: What may stand between a sentence's last word and its full stop.
+_CLOSING_MARKS = "\"'”’»)]」』）"
 
 
 def sentence_ends(line: str) -> Iterator[int]:
@@ -93,10 +95,11 @@ def without_joining_marks(clause: str) -> str:
 
 
 def with_full_stop(text: str) -> str:
-    """The text with a full stop if it ends in a letter or digit."""
-    if not text or not text[-1].isalnum():
+    """The text with a full stop if it ends in a letter or digit, perhaps followed by brackets or quotation marks."""
+    last = text.rstrip(_CLOSING_MARKS)[-1:]
+    if not last.isalnum():
         return text
-    return text + ("。" if is_cjk(text[-1]) else ".")
+    return text + ("。" if is_cjk(last) else ".")
 
 
 def fact_sized(sentence: str) -> Iterator[str]:
