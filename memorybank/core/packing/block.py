@@ -35,22 +35,49 @@ GIVE_WAY_SHARE, GIVE_WAY_ROUNDS = 0.03, 5
 # How often the remaining tokens are filled (measured: a fourth time adds nothing).
 FILL_ROUNDS = 3
 
+
+class Writing(NamedTuple):
+    """What was written at once, with the most important lines first: a digest, or the notes of a part of a chat.
+
+    A long chat has several, so that its end is told as well as its beginning.
+    """
+
+    tier: int
+    period_start: date
+    chat: str
+    said_at: datetime
+    part: int
+    is_digest: bool
+
+
 # The steps in which a written block is shortened if it is too long: first the share of each chat's notes that remains
-# beside whole digests, then the share of each digest without notes. Notes come first, as they are not condensed yet.
+# beside whole digests, as they are not condensed yet; then the share of each period's digest, down to about a line;
+# then that of the background, which has the longest history in the fewest words.
 NOTE_SHARES = (1, 0.8, 0.65, 0.5, 0.35, 0.2, 0)
-DIGEST_SHARES = (0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1, 0)
+PERIOD_SHARES = (0.85, 0.7, 0.55, 0.4)
+LAST_SHARES = (0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1, 0)
 
 
 class ShrinkStep(NamedTuple):
-    """The shares of each digest and of each chat's notes that remain in a shortened block."""
+    """The shares of the background, of each period's digest and of each chat's notes that remain in a short block."""
 
-    digests: float
+    background: float
+    periods: float
     notes: float
+
+    def lines(self, writing: Writing, count: int) -> int:
+        """How many of the ``count`` lines of a writing remain."""
+        if not writing.is_digest:
+            return math.ceil(count * self.notes)
+        if writing.tier == Granularity.BACKGROUND.tier:
+            return math.ceil(count * self.background)
+        return max(round(count * self.periods), 1 if self.periods else 0)
 
 
 SHRINK_STEPS = (
-    *(ShrinkStep(digests=1, notes=share) for share in NOTE_SHARES),
-    *(ShrinkStep(digests=share, notes=0) for share in DIGEST_SHARES),
+    *(ShrinkStep(background=1, periods=1, notes=share) for share in NOTE_SHARES),
+    *(ShrinkStep(background=1, periods=share, notes=0) for share in PERIOD_SHARES),
+    *(ShrinkStep(background=share, periods=min(share, PERIOD_SHARES[-1]), notes=0) for share in LAST_SHARES),
 )
 
 LineItem = Item[MemoryLine]
@@ -83,20 +110,6 @@ def pack(
     following = packing.reserve() if reserve and text else ()
     people, trusted = (pool.people, pool.trusted) if reserve else ((), ())
     return PackedBlock(text, size, lines_of(packing.assembly), following, people, trusted)
-
-
-class Writing(NamedTuple):
-    """What was written at once, with the most important lines first: a digest, or the notes of a part of a chat.
-
-    A long chat has several, so that its end is told as well as its beginning.
-    """
-
-    tier: int
-    period_start: date
-    chat: str
-    said_at: datetime
-    part: int
-    is_digest: bool
 
 
 def writing_of(item: LineItem) -> Writing:
@@ -155,7 +168,7 @@ class Packing:
         writings = Counter(map(writing_of, items))
         to = InOrder(self.selection, WRITTEN)
         for step in SHRINK_STEPS:
-            limits = {w: math.ceil(n * (step.digests if w.is_digest else step.notes)) for w, n in writings.items()}
+            limits = {writing: step.lines(writing, count) for writing, count in writings.items()}
             chosen = list(first_of_each(items, limits))
             self.assembly.sections[WRITTEN] = chosen
             if self.assembly.room() >= 0:

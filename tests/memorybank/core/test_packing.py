@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine, PackedBlock, Source
 from memorybank.core.packing.assembly import BLOCK_FENCE
 from memorybank.core.packing.block import BLOCK_HEADER, pack
@@ -392,12 +393,12 @@ def test_of_a_long_chat_that_does_not_fit_each_part_is_told_by_its_first_lines()
     assert all(ranks[:2] == [0, 1] and len(ranks) < 10 for ranks in shown)
 
 
-def digest_lines(texts: Iterable[str]) -> list[MemoryLine]:
+def digest_lines(texts: Iterable[str], *, tier: int = 3, first: int = 1) -> list[MemoryLine]:
     """The lines of one digest, each telling notes of its own."""
-    at = {"chat": 9, "tier": 3, "said_at": START, "period_start": START.date(), "detail": False, "speaker": ""}
+    at = {"chat": 9, "tier": tier, "said_at": START, "period_start": START.date(), "detail": False, "speaker": ""}
     return [
         fact(n, text=text, restates=frozenset({1000 + n}), **at)  # type: ignore[arg-type]
-        for n, text in enumerate(texts, 1)
+        for n, text in enumerate(texts, first)
     ]
 
 
@@ -406,6 +407,19 @@ def test_all_lines_of_digests_are_shown_if_they_fit_by_an_exact_count() -> None:
     whole = pack(Pool([], "o200k_base", written=lines), 4_000)
     assert len(ids(whole)) == len(lines)
     assert ids(pack(Pool([], "o200k_base", written=lines), whole.tokens)) == ids(whole)
+
+
+def test_periods_are_shortened_to_a_line_before_the_background_is() -> None:
+    background = digest_lines((fact(n).text for n in range(8)), tier=Granularity.BACKGROUND.tier)
+    month = digest_lines((fact(n).text for n in range(20, 24)), tier=3, first=20)
+    week = digest_lines((fact(n).text for n in range(30, 33)), tier=2, first=30)
+    written = [*background, *month, *week]
+    whole = pack(Pool([], "o200k_base", written=written), 4_000)
+    for budget in range(whole.tokens - 1, 240, -10):
+        shown = ids(pack(Pool([], "o200k_base", written=written), budget))
+        assert 20 in shown and 30 in shown, "no period is without a line"
+        if len(shown & set(range(1, 9))) < 8:
+            assert not shown & {22, 23, 32}, "the background is shortened last"
 
 
 @pytest.mark.parametrize("budget", [260, 300, 340, 380, 420])
