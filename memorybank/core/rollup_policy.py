@@ -13,8 +13,11 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from memorybank.core.granularity import CALENDAR_GRANULARITIES, COARSEST_PERIOD, EPOCH, ONE_WEEK, Granularity
+from memorybank.language.terms import word_count
 
 MIN_DIGEST_TOKENS = 80
+#: Minimum tokens of a word of a digest, with its share of punctuation, for the word limit in the prompt.
+MIN_TOKENS_PER_WORD = 1.2
 #: The share of the budget for the lines of written memory; the rest is for labels, headings and estimation errors.
 WRITTEN_SHARE = 0.9
 #: The minimum and the maximum share of the budget for the background, and the share that it leaves for new entries.
@@ -71,10 +74,21 @@ def digest_tokens(granularity: Granularity, budget: int, fact_tokens: int) -> in
 def written_tokens(granularity: Granularity, budget: int, fact_tokens: int, all_tokens: int) -> int:
     """Like :func:`digest_tokens` if a model writes digests: at most the period's share of ``all_tokens``, all notes.
 
-    So a month that said little leaves its room to the rest of the history. Every period keeps MIN_PERIOD_SHARE.
+    So a month that said little leaves its room to the rest of the history. Every period keeps MIN_PERIOD_SHARE. In a
+    small budget that may be half of MIN_DIGEST_TOKENS; with all of them three days would take half of the block.
     """
     fair = budget * max(MIN_PERIOD_SHARE, WRITTEN_SHARE * fact_tokens / max(1, all_tokens))
-    return max(MIN_DIGEST_TOKENS, min(int(fair), digest_tokens(granularity, budget, fact_tokens)))
+    return max(MIN_DIGEST_TOKENS // 2, min(int(fair), digest_tokens(granularity, budget, fact_tokens)))
+
+
+def tokens_per_word(lines: Sequence[tuple[str, int]]) -> float:
+    """The average of lines, each with its tokens, that are written like the next digest.
+
+    A digest takes up to a third more tokens a word than notes, because it is mostly names, numbers and dates. With the
+    average of the notes digests outgrew their room, and their last lines were not shown.
+    """
+    words = max(1, sum(word_count(text) for text, _ in lines))
+    return max(MIN_TOKENS_PER_WORD, sum(size for _, size in lines) / words)
 
 
 def background_tokens(frontier: Sequence[Node], step: Step, budget: int) -> int:

@@ -27,7 +27,6 @@ from memorybank.erasure import withdrawal
 from memorybank.exceptions import LLMError, OutdatedWork
 from memorybank.hooks import Change
 from memorybank.language import dates
-from memorybank.language.terms import word_count
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, session
 from memorybank.models import CARRIED, EXTRACTIVE, STAND_IN_METHOD, Bank, Entry, Fact, KeptFact, MaskedValue
@@ -40,10 +39,10 @@ logger = logging.getLogger(__name__)
 
 #: A period that waits for a chat about to be summarised is checked again after this, whatever happens to the chat.
 RECHECK_DELAY = timedelta(minutes=1)
-#: Minimum tokens of a word of a digest, with its share of punctuation, for the word limit in the prompt.
-MIN_TOKENS_PER_WORD = 1.2
 #: Minimum of the word limit in a digest's prompt.
-MIN_DIGEST_WORDS = 50
+MIN_DIGEST_WORDS = 20
+#: How many of the newest digest lines tell how many tokens a word of the next digest takes.
+STYLE_LINES = 30
 #: The prompt of each digest: the background is ordered by subject, a period by importance.
 PROMPTS = {Granularity.BACKGROUND: "background"}
 
@@ -253,7 +252,7 @@ def _ask_model(
         (f"({dates.format_date(n.said_on)}) {n.text}" for n in notes), encoding=settings.encoding
     )
     parts = transcript.chunks(shown, settings.digest_input_tokens, encoding=settings.encoding)
-    words = max(MIN_DIGEST_WORDS, int(target / _tokens_per_word(notes)) // len(parts))
+    words = max(MIN_DIGEST_WORDS, int(target / _tokens_per_word(bank, step, notes)) // len(parts))
     newest = dates.format_date(max(note.said_on for note in notes))
     named = f"{step.granularity.label.lower()} {step.granularity.period.key(step.period_start)}"
     period = f"time until {newest}" if step.granularity is Granularity.BACKGROUND else named
@@ -262,10 +261,11 @@ def _ask_model(
     return [line for part in parts for line in opened.ask(Purpose.DIGEST, prompt, part)]
 
 
-def _tokens_per_word(notes: Sequence[DigestItem]) -> float:
-    """The average of these notes, in whose language and style the digest is written."""
-    words = max(1, sum(word_count(note.text) for note in notes))
-    return max(MIN_TOKENS_PER_WORD, sum(note.tokens for note in notes) / words)
+def _tokens_per_word(bank: Bank, step: Step, notes: Sequence[DigestItem]) -> float:
+    """The average of what a model wrote in digests of this granularity, else in any digest, else of these notes."""
+    lines = bank.facts.filter(entry__in=bank.entries.digests()).order_by("-pk").values_list("text", "tokens")
+    written = lines.filter(entry__granularity=step.granularity)[:STYLE_LINES] or lines[:STYLE_LINES]
+    return rollup_policy.tokens_per_word(list(written) or [(note.text, note.tokens) for note in notes])
 
 
 def _to_draft(line: ParsedLine, notes: Sequence[DigestItem]) -> DraftFact:

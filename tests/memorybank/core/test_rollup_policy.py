@@ -272,7 +272,7 @@ def test_a_month_has_its_share_of_all_notes_and_at_least_a_tenth_of_the_budget()
     little, much = (rollup_policy.written_tokens(MONTH, 2_000, size, 18_000) for size in (800, 6_000))
     assert (little, much) == (200, 600)
     assert rollup_policy.written_tokens(MONTH, 2_000, 800, 900) == rollup_policy.digest_tokens(MONTH, 2_000, 800)
-    assert rollup_policy.written_tokens(DAY, 200, 10, 18_000) == rollup_policy.MIN_DIGEST_TOKENS
+    assert rollup_policy.written_tokens(DAY, 500, 10, 18_000) == 50, "so three days leave most of it to the rest"
 
 
 def test_a_late_chat_joins_the_background_only_if_that_covers_its_time() -> None:

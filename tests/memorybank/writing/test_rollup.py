@@ -112,13 +112,13 @@ def test_it_stops_as_soon_as_memory_fits_the_oldest_days_first(model: ScriptedLL
 
 def test_all_granularities_together_lose_nothing_and_digest_every_period_once(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=200)
-    for day in range(0, 56, 2):
+    for day in range(0, 84, 2):
         day_of_leaves(bank, day, chats=2, facts=2)
         run(MONDAY + day * DAY + HOUR)
     run(MONDAY + 140 * DAY)
     assert {entry.granularity for entry in Entry.objects.live()} == {Granularity.BACKGROUND, Granularity.MONTH}
-    assert sum(entry.output_count for entry in Entry.objects.live()) == 56
-    assert len(model.history) <= 28 + 8 + 2
+    assert sum(entry.output_count for entry in Entry.objects.live()) == 84
+    assert len(model.history) <= 42 + 12 + 3
     assert sound(bank)
     calls = len(model.history)
     run(MONDAY + 400 * DAY)
