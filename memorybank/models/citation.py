@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.db import models
 
 from memorybank import prepared
 
 from .chat import Chat, Output
-
-if TYPE_CHECKING:
-    from .fact import Fact
 
 
 class FactOutputQuerySet(models.QuerySet["FactOutput"]):
@@ -28,9 +25,9 @@ class FactOutputQuerySet(models.QuerySet["FactOutput"]):
             outputs[fact].append(output)
         return outputs
 
-    def add(self, links: Iterable[tuple[Fact, int]]) -> None:
-        """Save that each of these new facts cites the output of this id."""
-        prepared.insert(FactOutput(fact=fact, output_id=output) for fact, output in links)
+    def add(self, links: Iterable[tuple[int, int]]) -> None:
+        """Save which output each of these new facts cites: pairs of ids."""
+        prepared.insert(FactOutput(fact_id=fact, output_id=output) for fact, output in links)
 
 
 class FactOutput(models.Model):

@@ -178,7 +178,7 @@ class FactQuerySet(ByAudience["Fact"]):
         """Save new facts with their ``citations``."""
         created = self.bulk_create(facts)
         links = [(fact, pk) for fact in created for pk in fact.citations]
-        FactOutput.objects.add((fact, pk) for fact, pk in links if fact.entry.is_leaf)
+        FactOutput.objects.add((fact.pk, pk) for fact, pk in links if fact.entry.is_leaf)
         links = [(fact, pk) for fact, pk in links if not fact.entry.is_leaf]
         edits = dict(Fact.objects.filter(pk__in={pk for _, pk in links}).values_list("pk", "edited_at"))
         FactSource.objects.bulk_create(FactSource(fact=f, source_id=s, source_edited_at=edits.get(s)) for f, s in links)
