@@ -45,6 +45,12 @@ _SENTENCE_END = re.compile(r"[!?\n。！？]|(?<=\w\w)\.(?=\s|$)")
 _IS_PIN = re.compile(
     rf"(?<![\w.,/#+$€£:-])(?P<value>\d(?:[ -]?\d){{3,9}}){EQUALS}(?:\w{{1,12}} ){{0,2}}?(?:{_PIN.pattern})", re.I
 )
+# "Your code is 604182, valid 10 min": what is valid for minutes is a code for logging in.
+_VALID_FOR_MINUTES = re.compile(
+    rf"(?:{_CODE_NAME.pattern})(?:{EQUALS}|\s?[:：])\s?(?P<value>\d(?:[ -]?\d){{3,7}})(?!\w)"
+    r"[^\n\d]{1,40}\d{1,2} ?min",
+    re.I,
+)
 # "R12 L34 R7": turns of a dial; "left 34, right 12, left 57" only after the name of a lock.
 _DIAL_TURNS = re.compile(r"(?<!\w)[RL] ?\d{1,2}(?:[ ,–-]{1,3}[RL] ?\d{1,2}){2,4}(?!\w)")
 _DIALLED = re.compile(
@@ -74,7 +80,7 @@ _ANSWERS = re.compile(r"[?？][\s>:\"'“„–-]{1,6}$")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 _PINS = Patterns([(_PIN, None)])
-_ANYWHERE = (_DIALLED, _IS_PIN, _SPOKEN_PIN)
+_ANYWHERE = (_DIALLED, _IS_PIN, _SPOKEN_PIN, _VALID_FOR_MINUTES)
 _PATTERNS = Patterns((pattern, None) for pattern in (*_ANYWHERE, _DIAL_TURNS, _MIXED_PIN, _DIAL_NUMBERS, _CODE))
 
 

@@ -8,9 +8,15 @@ from memorybank.language.prefilter import Patterns
 from memorybank.safety.redaction.shapes import shape
 from memorybank.safety.redaction.spans import SecretSpan
 
+# A value that is put in later: "${DB_PASSWORD}", "{{ password }}", "%(password)s".
+_INTERPOLATED = (
+    r"(?:\$\{[^}\s]{1,80}\}|\$\([^)\s]{1,80}\)|(?-i:\$[A-Z_][A-Z0-9_]{0,60})"
+    r"|\{{1,2} ?[\w.-]{1,60} ?\}{1,2}|%\(\w{1,60}\)s)"
+)
 # The last @ before a host ends the password: people put "@", "/" and ":" into passwords, too.
 _IN_ADDRESS = re.compile(
-    r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@?#\[\]]{0,128}:(?!\d{1,5}(?:[/?#]|$))(?P<value>[^\s\[\]\"'<>\ue000]{1,256})@(?=\[?\w)",
+    rf"[a-z][a-z0-9+.-]{{1,20}}://[^\s:/@?#\[\]]{{0,128}}:(?!\d{{1,5}}(?:[/?#]|$)|{_INTERPOLATED}@)"
+    r"(?P<value>[^\s\[\]\"'<>\ue000]{1,256})@(?=\[?\w)",
     re.I,
 )
 # Oracle's form: "jdbc:oracle:thin:user/password@//host".
@@ -74,6 +80,10 @@ _CALLS = tuple(
         rf"{_QUOTED_VALUE}\s?\|\s?\w{{1,20}}-securestring",
     )
 )
+# "Client('AC12…', '4c1b…')": an account and 32 to 64 hexadecimal digits.
+_CLIENT = re.compile(
+    r"\w{0,24}client\s?\(\s?[\"'][^\s\"']{1,80}[\"'],\s?[\"'](?P<value>[0-9a-f]{32,64})[\"']\s?[,)]", re.I
+)
 # Keys of translations and names of fields: "auth.failed", "csrf_field".
 _FIELD_NAME = re.compile(r"[a-z]+(?:[._-][a-z]+)+\d{0,2}")
 # The argument after the account of a program whose name says what it sets: "htpasswd -bc FILE ACCOUNT PASSWORD".
@@ -99,6 +109,9 @@ _FLAGS = tuple(
         r"\bsmbclient\s{1,4}[\"']?(?://|\\{2,4})[^\s\"']{1,128}[\"']?\s{1,4}"
         + _VALUE.replace("(?P<value>", "(?P<value>(?!-)"),
         *(rf"\bsnmp\w{{1,12}}{_COMMAND_REST}-{flag}\s{{1,4}}{_VALUE}" for flag in "AX"),
+        rf"\bsnmp\w{{1,12}}{_COMMAND_REST}-c\s{{1,4}}(?!(?:public|private)\b){_VALUE}",
+        r"(?i:\bnet use)(?: (?:\w:|\*))?\s{1,4}\\\\[^\s]{1,128}(?:\s{1,4}/[a-z]\S{1,80}){0,3}\s{1,4}"
+        + _VALUE.replace("(?P<value>", "(?P<value>(?![/*])"),
         rf"\b(?:plink|pscp|psftp|putty){_COMMAND_REST}-pw\s{{1,4}}{_VALUE}",
         rf"\b(?:psexec|rdesktop|winexe){_COMMAND_REST}-p\s{{1,4}}{_VALUE}",
         rf"\bx?freerdp{_COMMAND_REST}/p:{_VALUE}",
@@ -112,7 +125,7 @@ _FLAGS = tuple(
     )
 )
 
-_PATTERNS = Patterns((pattern, None) for pattern in (*_OPEN, *_CALLS, _SETTER, *_FLAGS))
+_PATTERNS = Patterns((pattern, None) for pattern in (*_OPEN, *_CALLS, _CLIENT, _SETTER, *_FLAGS))
 
 
 def find(text: str) -> Iterator[SecretSpan]:
@@ -121,6 +134,7 @@ def find(text: str) -> Iterator[SecretSpan]:
         yield from (SecretSpan(*match.span("value"), "password") for match in matches(pattern))
     if "'" in text or '"' in text:
         yield from _calls(match for pattern in _CALLS for match in matches(pattern))
+        yield from (SecretSpan(*match.span("value"), "secret") for match in matches(_CLIENT))
     if "jdbc:" in text:
         yield from (SecretSpan(*match.span("value"), "password") for match in _BY_SLASH.finditer(text))
     if " -" in text or "<<<" in text or "/" in text:

@@ -70,7 +70,12 @@ _IP4 = re.compile(r"(?<![a-zA-Z\d_./:-])(?:\d{1,3}\.){3}\d{1,3}(?![a-zA-Z\d_/-]|
 _IP6 = re.compile(
     r"(?<![a-zA-Z\d_:.])(?=[0-9a-f:]{0,40}:[0-9a-f]{0,4}:)[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,7}(?![\w:/])", re.I
 )
-_VERSION = re.compile(r"(?:v|ver\.?|version|firmware|release|build|driver|api|sdk)\W{0,2}$", re.I)
+# Four digits with dots number a section or a version: nobody's address is so short.
+_ONE_DIGIT_EACH = re.compile(r"\d(?:\.\d){3}")
+_VERSION = re.compile(
+    r"(?:§|sections?|clause|chapter|abschnitt|kapitel|v|ver\.?|version|firmware|release|build|driver|api|sdk)\W{0,2}$",
+    re.I,
+)
 
 #: At least this many number words in a row that begin with a zero or a plus are a telephone number.
 MIN_NUMBER_WORDS = 5
@@ -82,8 +87,8 @@ _COORDINATES = re.compile(
     rf"(?<![\w.=-])(?P<decimal>{_DEGREES}(?:,\s?|\s?;\s?){_DEGREES})(?!\w|\.\d|\s?[%€$])"
     rf"|(?<=[?&/@=])(?P<link>{_DEGREES},{_DEGREES})"
     rf"|\blat\w{{0,5}}\W{{1,3}}(?P<named>{_DEGREES}\W{{1,3}}(?:lng|lon)\w{{0,6}}\W{{1,3}}{_DEGREES})"
-    r"|(?P<signed>[NS]?\s?\d{1,2}°\s?\d{1,2}(?:[.,′'’]\s?\d{1,6})?[″\"′'’]{0,2}\s?[NS]?,?\s?[EWO]?\s?\d{1,3}°\s?\d{1,2}"
-    r"(?:[.,′'’]\s?\d{1,6})?[″\"′'’]{0,2}\s?[EWO]?)",
+    r"|(?P<signed>[NS]?\s?\d{1,2}°\s?\d{1,2}(?:[.,′'’]\s?\d{1,6}(?:[.,]\d{1,4})?)?[″\"′'’]{0,2}\s?[NS]?,?\s?[EWO]?\s?\d{1,3}°\s?\d{1,2}"
+    r"(?:[.,′'’]\s?\d{1,6}(?:[.,]\d{1,4})?)?[″\"′'’]{0,2}\s?[EWO]?)",
     re.I,
 )
 # An account on a machine: "ssh -p 2222 deploy@web1.acme.net", "scp app.tgz deploy@web1.acme.net:/srv".
@@ -204,7 +209,7 @@ def _phones(text: str, matches: Finder) -> Iterator[SecretSpan]:
 
 def _is_local_number(written: str) -> bool:
     """Whether it is like a national number (leading zero or bracket, or at least nine digits) and is not a date."""
-    if _FREE.match(written):
+    if _FREE.match(written) or len(set(re.findall(r"\d", written))) == 1:  # "000 000 000"
         return False
     return (written[0] in "(0٠۰" or sum(map(str.isdigit, written)) >= 9) and not _DATE_LIKE.match(written)
 
@@ -217,6 +222,8 @@ def _is_phone(written: str, region: str | None) -> bool:
     try:
         number = phonenumbers.parse(written, region)
     except phonenumbers.NumberParseException:
+        return False
+    if len(set(str(number.national_number))) == 1:  # a placeholder: "+34 000 000 000"
         return False
     if phonenumbers.number_type(number) == phonenumbers.PhoneNumberType.TOLL_FREE:  # of an organisation
         return False
@@ -237,6 +244,7 @@ def _hosts(matches: Finder) -> Iterator[SecretSpan]:
         if (
             address.is_global
             and match[0] not in _RESOLVERS
+            and not _ONE_DIGIT_EACH.fullmatch(match[0])
             and not _VERSION.search(match.string, max(0, match.start() - 12), match.start())
         ):
             yield SecretSpan(*match.span(), "ip address")

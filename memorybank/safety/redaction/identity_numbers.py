@@ -60,7 +60,7 @@ _BIRTHDAYS = re.compile(any_whole_words(lambda pack: pack.personal.birthdays), r
 #: A word that begins with a lower-case letter, so it is not a name.
 _SMALL_WORD = re.compile(r"(?<![\w'’])[a-zà-ÿ]{2,}")
 _ID = re.compile(
-    r"(?<![a-zA-Z\d_./:-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
+    r"(?<![a-zA-Z\d_./:+-])(?:[A-Z]{1,3}-[A-Z]{1,2} ?\d{1,4}[EH]?"
     r"|[A-Z0-9]{1,20}(?:[ ./-][A-Z0-9]{1,12}){0,7})(?![a-zA-Z\d_])"
 )
 _MONTHS = alternation(re.escape(name) for names in collect(lambda pack: pack.dates.months) for name in names.split())
@@ -180,7 +180,9 @@ def find(text: str) -> Iterator[SecretSpan]:
     yield from (SecretSpan(*match.span(), "id number") for match in matches(_MACHINE_READABLE))
     for kind, pattern, modules in _FORMS:
         for match in matches(pattern):
-            if not modules or any(_is_valid(module)(match[0]) for module in modules):
+            if not _is_of_one_digit(match[0]) and (
+                not modules or any(_is_valid(module)(match[0]) for module in modules)
+            ):
                 yield SecretSpan(*match.span(), kind)
     yield from _announced(text, _ID_CUES, _ID, "id number", _is_identity_number)
     yield from (
@@ -248,13 +250,21 @@ def _is_of_a_party(text: str, span: SecretSpan) -> bool:
     return any(plain) and not _BORN.search(between)
 
 
+def _is_of_one_digit(written: str) -> bool:
+    """Whether it is a placeholder: "00000000T"."""
+    digits = re.findall(r"\d", written)
+    return len(digits) > 5 and len(set(digits)) == 1
+
+
 def _is_identity_number(written: str) -> bool:
     """Whether it is long enough, has enough digits, and is not a year, a date or an amount."""
     digits = sum(map(str.isdigit, written))
     compact = re.sub(r"[^A-Z0-9]", "", written)
     if re.fullmatch(r"(?:19|20)\d\d(?:[-./ ]\d{1,2}){0,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}", written):
         return False
-    if compact.isdigit() and compact in _COUNTED:  # "12345678", "00000000"
+    if (compact.isdigit() and compact in _COUNTED) or _is_of_one_digit(written):  # "12345678", "00000000"
+        return False
+    if re.fullmatch(r"RFC[ -]?\d{1,5}", written):  # a standard of the internet
         return False
     if re.fullmatch(r"\d{1,3}(?:\.\d{1,5}){3}", written):  # a version
         return False
@@ -300,7 +310,9 @@ def _named(text: str) -> Iterator[SecretSpan]:
     """Numbers that fulfil the check digits of a scheme that is named before them: "SIN 521 061 531"."""
     for match in before_numbers(_SCHEME_CUES, text, MAX_CHARACTERS_TO_NUMBER):
         number = _SCHEME_NUMBER.search(text, match.end(), match.end() + MAX_CHARACTERS_TO_NUMBER)
-        if number and any(_is_valid(module)(number[0]) for module in _SCHEMES[int((match.lastgroup or "s0")[1:])][1]):
+        if not number or _is_of_one_digit(number[0]):
+            continue
+        if any(_is_valid(module)(number[0]) for module in _SCHEMES[int((match.lastgroup or "s0")[1:])][1]):
             yield SecretSpan(*number.span(), "id number")
 
 

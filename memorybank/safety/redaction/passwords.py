@@ -41,6 +41,8 @@ _ASSIGNED = re.compile(
     rf"(?P<value>(?(quote)[^\n{VALUE_QUOTES}]{{4,128}}|(?(brace)[^\n{{}}]{{2,64}}\}}[^\s;\"']{{0,64}}|[^\s{VALUE_QUOTES},;<>()\[\]{{}}，。；\u3040-\u30ff\u3400-\u9fff]{{4,512}})))(?P<closed>[{VALUE_QUOTES}]?)",
     re.I,
 )
+# "getpass.getpass(": what is called is no password.
+_CALLED = re.compile(r"(?:[A-Za-z_]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\(")
 _FLAG = re.compile(
     rf"(?<!\S)--?(?:[\w-]{{0,24}}[-_])?(?:{literals((*_PASSWORD_WORDS, *_SHORT_FORMS))}|{_KEYS})(?:word)?[ =]"
     r"[\"']?(?P<value>[^\s\"'<>\[\]{}$-][^\s\"'<>\[\]]{3,128})",
@@ -151,6 +153,8 @@ def _assigned(match: re.Match[str]) -> SecretSpan | None:
     """``password=hunter2`` and “the password is Summer24!”, but not “password: ask Priya”."""
     value = match["value"] if match["closed"] else match["value"].rstrip(".!?:")
     if is_placeholder(value) or not value or value[0] == "$":
+        return None
+    if not match["quote"] and _CALLED.fullmatch(match.string[match.start("value") : match.end("value") + 1]):
         return None
     quoted = bool(match["quote"] and match["closed"])
     if " " in value and not (quoted and any(shape(part) or not part.isalnum() for part in value.split())):

@@ -36,6 +36,10 @@ _ALONE = re.compile(r"\A\s{0,4}[\"'`]?(?P<value>[A-Za-z0-9+/_.~-]{20,512}={0,2})
 _PARAGRAPH = re.compile(
     r"(?:\A|\n[ \t]{0,8}\n)[ \t]{0,4}(?P<value>[A-Za-z0-9+/_.~-]{20,512}={0,2})[ \t]{0,4}(?=\n[ \t]{0,8}\n|\n?\Z)"
 )
+# The same in a line of its own, also after the name of its speaker, where the text around it tells of a key. Slashes
+# are common in base64, so that it may look like a path.
+_LINE = re.compile(r"^(?:[^\n:]{1,24}:)?[ \t]{0,4}(?P<value>[A-Za-z0-9+/_-]{40,512}={0,2})[ \t]{0,4}$", re.M)
+_NEAR_KEY = re.compile(_KEYS, re.I)
 # Words near a value that everybody may know.
 _PUBLIC_NAME = re.compile(
     r"(?<![a-z])(?:sha|md5|hash|digest|check|finger|commit|rev|merge|bisect|trace|span|request|corr|etag|uuid|guid|id(?![a-z])"
@@ -61,6 +65,7 @@ def find(text: str) -> Iterator[SecretSpan]:
                 yield SecretSpan(*match.span("value"), "secret")
     yield from _dotted(text)
     yield from _in_paragraphs(text)
+    yield from _in_lines(text)
     alone = _ALONE.match(text)
     if alone and _is_handed_over(alone["value"]):
         yield SecretSpan(*alone.span("value"), "secret")
@@ -78,6 +83,24 @@ def _in_paragraphs(text: str) -> Iterator[SecretSpan]:
     for match in _PARAGRAPH.finditer(text):
         near = text[max(0, match.start() - MAX_CHARACTERS_TO_NAME) : match.end() + MAX_CHARACTERS_TO_NAME]
         if _is_handed_over(match["value"]) and not _PUBLIC_NAME.search(near.replace(match["value"], "")):
+            yield SecretSpan(*match.span("value"), "secret")
+
+
+def _in_lines(text: str) -> Iterator[SecretSpan]:
+    """Long random values in lines of their own, near a word for a key."""
+    for match in _LINE.finditer(text):
+        value = match["value"]
+        before = text[max(0, match.start("value") - MAX_CHARACTERS_TO_NAME) : match.start("value")]
+        near = before + text[match.end() : match.end() + MAX_CHARACTERS_TO_NAME]
+        parts = len(re.findall(r"\d+", value))
+        if (
+            parts > 2
+            and re.search(r"[A-Z]", value)
+            and re.search(r"[a-z]", value)
+            and not re.search(r"[a-z]{8}|[A-Z]{8}|^/", value)
+            and _NEAR_KEY.search(near)
+            and not _PUBLIC_NAME.search(near)
+        ):
             yield SecretSpan(*match.span("value"), "secret")
 
 

@@ -38,10 +38,29 @@ _GROUPS = re.compile(r"(?<![\w-])[a-z2-7]{4}(?:[ -][a-z2-7]{4}){3,15}(?![\w-])")
 # "App password: abkd wqzn hvma pplk".
 _APP_PASSWORD = re.compile(
     rf"(?:{literals(collect_for_masking(lambda pack: pack.secrets.passwords))})[^\n]{{0,40}}?[:\s]"
-    r"(?P<value>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])",
+    rf"[{VALUE_QUOTES}]?(?P<value>[a-z]{{4}}(?:[ -][a-z]{{4}}){{3}})(?![\w-])",
     re.I,
 )
 _MIXED_GROUP = re.compile(r"(?=[a-z]{0,3}[2-7])(?=[2-7]{0,3}[a-z])[a-z2-7]{4}")
+# "EsTd 7WRq F4sR …": a key for recovery in groups; several of them mix cases, or letters and digits. Not hexadecimal.
+_KEY_GROUPS = re.compile(r"(?<![\w-])[A-Za-z0-9]{4}(?:[ -][A-Za-z0-9]{4}){7,15}(?![\w-])")
+_MIXED_CASES = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|\d[A-Za-z]|[A-Za-z]\d")
+MIN_MIXED_GROUPS = 4
+# Codes of one form, one or two in a line: "7g2ad-c42hf" above "a63kf-667ea".
+_LISTED = r"[a-z0-9]{4,6}-[a-z0-9]{4,6}"
+_CODE_LIST = re.compile(
+    rf"^(?:[ \t]{{0,8}}(?:[-*•] |\d{{1,2}}[.):] )?{_LISTED}(?:[ \t,]{{1,8}}{_LISTED})?[ \t]{{0,4}}(?:\n|\Z)){{3,16}}",
+    re.M | re.I,
+)
+_LISTED_CODE = re.compile(_LISTED, re.I)
+_TELLS_OF_CODES = re.compile(r"(?<!\w)(?:\w{0,24}codes?|backup|recovery|printed|2fa)(?!\w)", re.I)
+#: How far such a word may stand before a list.
+MAX_CHARACTERS_TO_LIST = 160
+# "Key 1: [masked]" above "Key 3: …".
+_NUMBERED = re.compile(
+    r"[ \t]{0,8}(?P<label>[^\n:=\d]{2,40}?)[ #]{0,2}\d{1,2}\s?[:=]\s{1,4}"
+    r"(?:(?P<value>[\w+/=.~-]{12,512})|\ue000)\s{0,4}"
+)
 _PASSPHRASES, _PASSWORDS = Patterns([(_PHRASE, None), (_OPENED, None)]), Patterns([(_APP_PASSWORD, None)])
 # Lines of a key whose first or last lines are missing. What is public has a heading (see ``public_values``).
 _KEY_LINES = re.compile(r"^[A-Za-z0-9+/]{48,80}$(?:\n[A-Za-z0-9+/]{48,80}$)*(?:\n[A-Za-z0-9+/]{4,80}={0,2}$)", re.M)
@@ -61,10 +80,12 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d-\d\d-\d{4}")
 def find(text: str) -> Iterator[SecretSpan]:
     yield from _passphrases(text)
     yield from _groups(text)
+    yield from _long_groups(text)
     yield from _key_lines(text)
     if MASK_PLACEHOLDER in text:
         yield from _siblings(text)
         yield from _siblings_in_line(text)
+        yield from _numbered_siblings(text)
 
 
 def _groups(text: str) -> Iterator[SecretSpan]:
@@ -83,6 +104,23 @@ def _groups(text: str) -> Iterator[SecretSpan]:
     for match in _PASSWORDS.finder(text)(_APP_PASSWORD):
         if not FUNCTION_WORDS.intersection(re.split(r"[ -]", match["value"].casefold())):
             yield SecretSpan(*match.span("value"), "password")
+
+
+def _long_groups(text: str) -> Iterator[SecretSpan]:
+    """Keys for recovery in many groups, and lists of codes of one form after a word for such codes."""
+    for match in _KEY_GROUPS.finditer(text):
+        groups = re.split(r"[ -]", match[0])
+        if not re.fullmatch(r"[0-9a-f -]+", match[0], re.I) and (
+            sum(bool(_MIXED_CASES.search(group)) for group in groups) >= max(MIN_MIXED_GROUPS, len(groups) // 2)
+        ):
+            yield SecretSpan(*match.span(), "recovery key")
+    for match in _CODE_LIST.finditer(text):
+        codes = list(_LISTED_CODE.finditer(text, *match.span()))
+        is_of_one_form = len({_LETTER_OR_DIGIT.sub("x", code[0]) for code in codes}) == 1
+        mixed = sum(bool(re.search(r"\d", code[0]) and re.search(r"[A-Za-z]", code[0])) for code in codes)
+        before = max(0, match.start() - MAX_CHARACTERS_TO_LIST), match.start()
+        if is_of_one_form and 2 * mixed > len(codes) and _TELLS_OF_CODES.search(text, *before):
+            yield from (SecretSpan(*code.span(), "secret") for code in codes)
 
 
 def _key_lines(text: str) -> Iterator[SecretSpan]:
@@ -129,6 +167,19 @@ def _siblings_in_line(text: str) -> Iterator[SecretSpan]:
         forms = {_LETTER_OR_DIGIT.sub("x", item["value"]) for item in items}
         if len(items) > 1 and len(forms) == 1 and all(_is_code(item["value"]) for item in items):
             yield from (SecretSpan(*item.span("value"), "secret") for item in items)
+
+
+def _numbered_siblings(text: str) -> Iterator[SecretSpan]:
+    """What stands under the same name with another number, where one was masked: "Key 2: …" below "Key 1: [masked]"."""
+    start, found = 0, []
+    for line in text.splitlines(keepends=True):
+        if item := _NUMBERED.fullmatch(line):
+            found.append((item["label"].casefold(), start, item))
+        start += len(line)
+    masked = {label for label, _, item in found if not item["value"]}
+    for label, begin, item in found:
+        if label in masked and item["value"] and re.search(r"[a-z][A-Z]|\d[A-Za-z]|[A-Za-z]\d", item["value"]):
+            yield SecretSpan(begin + item.start("value"), begin + item.end("value"), "secret")
 
 
 def _is_code(value: str) -> bool:

@@ -31,6 +31,8 @@ _FORMATS = (
     (
         "session",
         re.compile(
+            # "trace_id=", "order_id=": a plain identifier, unless it is that of a session.
+            r"(?!(?<=_id=)(?<!sion_id=)(?<!sess_id=)[0-9A-Fa-f-]{24,64}(?![\w%.~+/-]))"
             r"(?i:(?<=sid=|ion=|_id=|nid=|ken=|uth=|sso=))(?=[^;\s]{0,80}\d)[\w%.~+/-]{24,2048}(?=[;,\"']|\s|$)"
         ),
     ),

@@ -49,3 +49,53 @@ def test_it_masks_what_structure_gives_away(text: str, values: list[str]) -> Non
 )
 def test_it_leaves_what_structure_tells_from_a_secret(text: str) -> None:
     assert redact(text).text == text
+
+
+RANDOM = "Qk7vR2/mXw9TzB4+hLc8JnD3sFy6/GpA5eUo1KtVb0+ZrW7q"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (f"Unseal Key 1: {RANDOM}\nUnseal Key 2: wTqXkPfLbRmZsVhGcNdJyKuWaEoBiQtH\n", ["wTqXkPfLbRmZ", "VhGcNdJyKuWa"]),
+        (f"Ana: which signing key does staging use\nBo: one sec\nBo: {RANDOM}\nAna: thanks", ["Qk7vR2", "ZrW7q"]),
+        ("It wants the key: EsRd 7WKq F4zR UbSu pe3M b8hT 8sLQ o2aG", ["EsRd", "o2aG"]),
+        (
+            "I printed these:\n7g2ad-c42bf\na63kf-667ea\nd4f5a-e0491   b3p6f-4555c\n",
+            ["7g2ad", "a63kf", "e0491", "4555c"],
+        ),
+        ('The app password as shown: "qozr vjst mpjb kwaj"', ["qozr", "kwaj"]),
+        ("Das Kennwort vom Drucker lautet übrigens Apfelmus1983 (großes A)", ["Apfelmus1983"]),
+        ("A message says 'Your Acme code is 730155, valid 5 minutes'.", ["730155"]),
+        ("snmpget -v2c -c n3tw0rk-Watch 10.1.0.9 sysName.0", ["n3tw0rk"]),
+        (r"net use P: \\files1\plans wX9-Hammer /user:ACME\scan", ["wX9-Hammer"]),
+        (f'bot = RestClient("AC{HEX}", "{HEX[::-1]}")', [HEX[::-1]]),
+        ("The cabin is at 47°12'08.4\"N 9°31'44.7\"E.", ["12'08", "31'44"]),
+        ("Deliver to 12 Tanner's Row, York YO1 9RL please.", ["Tanner", "YO1"]),
+    ],
+)
+def test_it_masks_what_comes_in_groups_lines_and_arguments(text: str, values: list[str]) -> None:
+    masked = redact(text).text
+    assert [value for value in values if value in masked] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DATABASE_URL=postgres://${DB_USER}:${DB_PASSWORD}@db:5432/shop",
+        "amqp://app:{{ broker_password }}@queue:5672 and redis://app:$REDIS_PASSWORD@cache:6379",
+        "password = getpass.getpass('Password: ')",
+        "trace_id=1b8e4c02-77af-4f3d-8d21-5f0c9a6be713 took 2 s",
+        "Does RFC 6749 or RFC 9126 define the parameter?",
+        "The form shows 'DNI: 11111111H', 'NIE 00000000T' and 'Tel.: +49 000 000 000'.",
+        "ISO 9001, section 7.1.5.2, and Abschnitt 10.2.1.3 as well.",
+        "snmpget -v2c -c public 10.1.0.9 sysName.0",
+        "GPG key: 4C1B E07D 93AA 5F62 88D0 E71C 3B9F 5A42 4C1B E07D",
+        "Parts to order:\n12345-67890\n12346-67891\n12347-67892\n",
+        "The exit code is 1370, after 10 minutes.",
+        "Step 1: [redacted: secret]\nStep 2: restart-the-machine\n",
+        "The key is in\nsrc/Components/Checkout2/Payment3/Providers4/Index\nI think.",
+    ],
+)
+def test_it_leaves_placeholders_calls_and_numbers_of_sections(text: str) -> None:
+    assert redact(text).text == text
