@@ -80,7 +80,7 @@ def roll_up(bank_id: int, *, now: datetime) -> int:
 def _next_step(bank: Bank, now: datetime) -> Step | None:
     """The digest to write next, or None. Records it if the monthly cap is what stops the bank."""
     stale = bank.entries.to_rebuild()
-    if stale and budget_cap.stop_at_cap(bank, now):  # written lines wait for the model
+    if stale and (not _is_written() or budget_cap.stop_at_cap(bank, now)):  # written lines wait for the model
         stale = [digest for digest in stale if digest.parent_id or not digest.has_notes]
     if stale:
         return Step(Granularity(stale[0].granularity), stale[0].period_start, (), stale[0].pk)

@@ -89,6 +89,24 @@ def test_the_other_lines_stand_where_no_model_is_configured_any_more(model: Scri
     assert sound(bank)
 
 
+def test_without_a_model_pages_say_that_a_summary_waits_for_one(model: ScriptedLLM) -> None:
+    bank, erased, lines = written_month()
+    [month] = digests("month")
+    facts = FactOutput.objects.filter(output__chat__key="contract").values_list("fact", flat=True)
+    shared = add_fact(month, "Contract and truck: one matter.", position=90, citations=list(facts))
+    Fact.objects.filter(pk=shared.pk).update(tier=month.tier)
+    calls = len(model.history)
+    with llm.using("summary", None):
+        forget(bank, erased)
+        run(NOW)
+        assert services.count_stale_entries(bank) == 1
+    say(bank, "later", "A new pump came.", at=NOW)
+    run(NOW + DAY)
+    assert lines.keys().isdisjoint(month_lines()) and len(model.history) > calls
+    assert services.count_stale_entries(bank) == 0
+    assert sound(bank)
+
+
 @pytest.mark.parametrize("answer", [LLMUnavailable("down"), "Sorry, no.", "- nothing"])
 def test_the_other_lines_stand_while_the_model_fails(model: ScriptedLLM, answer: Answer) -> None:
     bank, erased, lines = written_month()
