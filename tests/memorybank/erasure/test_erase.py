@@ -191,7 +191,7 @@ def test_digests_above_are_made_anew_once(model: ScriptedLLM) -> None:
     lines = of_hers.count()
     assert lines > 2
     receipt = services.erase(bank, author="Zelda", actor="alice", now=now)
-    assert [receipt.counts[item] for item in ("digest_lines", "digests_to_mend")] == [lines, 2]  # hers, and the shared one
+    assert [receipt.counts[item] for item in ("digest_lines", "digests_to_mend")] == [lines, 2]
     before = len(model.history)
     run(now)
     assert not Entry.objects.filter(stale=True).exists()
