@@ -53,6 +53,8 @@ class PersonalDataWords:
     spoken_digits: Words = ()
     #: Words before a number that identifies a person: passport, tax number, number plate.
     ids: Words = ()
+    #: The words of ``ids`` that are ordinary words, too ("all tests pass", "a plate of steel"), in any language.
+    ordinary_ids: Words = ()
     #: Words before a date of birth.
     born: Words = ()
     #: The words of ``born`` that also name the yearly day, on which other things happen, too.

@@ -10,8 +10,8 @@ from functools import cache
 from memorybank.language import alternation, collect
 from memorybank.language.prefilter import Finder, Patterns
 from memorybank.language.terms import FUNCTION_WORDS
-from memorybank.safety.redaction.connectors import any_whole_words
-from memorybank.safety.redaction.spans import SecretSpan, before_numbers
+from memorybank.safety.redaction.connectors import EQUALS, any_whole_words
+from memorybank.safety.redaction.spans import MASK_PLACEHOLDER, SecretSpan, before_numbers
 from memorybank.safety.tables import cells
 
 #: The kinds of mask that this module makes.
@@ -56,6 +56,10 @@ _FORMS: tuple[tuple[str, re.Pattern[str], tuple[str, ...]], ...] = tuple(
 _IDS, _BORN = (
     re.compile(any_whole_words(of), re.I) for of in (lambda pack: pack.personal.ids, lambda pack: pack.personal.born)
 )
+_ORDINARY_IDS = re.compile(any_whole_words(lambda pack: pack.personal.ordinary_ids), re.I)
+# Between such a word and its number: "plate HH-KV 482", "the plate of the van is", "plates: Ana", a masked number.
+_TO_NUMBER = re.compile(rf"(?:{EQUALS}|\s?{MASK_PLACEHOLDER})[^;]*|[^;]*{EQUALS}[^\w;]{{0,3}}|[^\w;,.]{{1,3}}", re.I)
+_TICKET = re.compile(r"([A-Z]{2,5}-)(\d{1,5})(?!\d)")
 _BIRTHDAYS = re.compile(any_whole_words(lambda pack: pack.personal.birthdays), re.I)
 #: A word that begins with a lower-case letter, so it is not a name.
 _SMALL_WORD = re.compile(r"(?<![\w'’])[a-zà-ÿ]{2,}")
@@ -209,8 +213,19 @@ def _announced(
         end = _SENTENCE_END.search(rest)
         for candidate in value.finditer(rest, 0, end.start() if end and end.start() > 2 else len(rest)):
             if candidate.start() <= MAX_CHARACTERS_TO_NUMBER and holds(candidate[0]):
-                yield SecretSpan(match.end() + candidate.start(), match.end() + candidate.end(), kind)
-                break
+                span = SecretSpan(match.end() + candidate.start(), match.end() + candidate.end(), kind)
+                if _is_introduced(match, span):
+                    yield span
+                    break
+
+
+def _is_introduced(cue: re.Match[str], value: SecretSpan) -> bool:
+    """Whether the cue stands right before the value, or says that it has one; most cues need not."""
+    ticket = _TICKET.fullmatch(cue.string, value.start, value.end)
+    is_of_series = ticket and re.search(rf"(?<!\w){ticket[1]}(?!{ticket[2]}(?!\d))\d", cue.string)
+    return not (is_of_series or _ORDINARY_IDS.fullmatch(cue[0])) or bool(
+        _TO_NUMBER.fullmatch(cue.string, cue.end(), value.start)
+    )
 
 
 def _birth_lists(text: str) -> Iterator[SecretSpan]:

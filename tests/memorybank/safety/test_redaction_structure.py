@@ -99,3 +99,30 @@ def test_it_masks_what_comes_in_groups_lines_and_arguments(text: str, values: li
 )
 def test_it_leaves_placeholders_calls_and_numbers_of_sections(text: str) -> None:
     assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tests 17 April 2026: 55 of 61 pass; BIL-194 time-out over 500, limit 400; BIL-193 two insurers charged fully",
+        "two pass, BIL-194 open",
+        "BA-4021 mount, 3 mm aluminium plate, four M3; side cable exit, M12 gland, HR-2207 revision C",
+        "The passport scan fails for two of them, BIL-193 and BIL-194.",
+    ],
+)
+def test_it_leaves_the_codes_of_tickets_and_parts_near_ordinary_words(text: str) -> None:
+    assert redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("grey Octavia, plate HK-V 4827, the other one had PI LM 309", ["4827", "309"]),
+        ("the plate of the van is ABC-1234; he parks at HR-2207", ["ABC-1234"]),
+        ("plates: Ana ABC-1234", ["ABC-1234"]),
+        ("plate no. ABC-1234 and passport BIL-19423, then BIL-19424", ["ABC-1234", "BIL-19423"]),
+    ],
+)
+def test_it_masks_what_an_ordinary_word_introduces(text: str, values: list[str]) -> None:
+    masked = redact(text).text
+    assert [value for value in values if value in masked] == []
