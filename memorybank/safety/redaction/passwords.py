@@ -4,6 +4,7 @@ Near an announcing word ("password"), a word is masked if it looks enough like a
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
@@ -30,7 +31,13 @@ ANNOUNCEMENT_KINDS = ("strong", "key", "weak")
 _PASSWORD_WORDS = collect_for_masking(lambda pack: pack.secrets.passwords)
 _SHORT_FORMS = collect_for_masking(lambda pack: pack.secrets.short)
 _KEYS = alternation(collect_for_masking(lambda pack: pack.secrets.keys))
-_ACCESS = any_whole_words(lambda pack: (*pack.secrets.access, *pack.secrets.opens))
+# "With" alone tells of no access: in Chinese it is a word that opens, and a part of many others.
+_ACCESS = any_whole_words(
+    lambda pack: (
+        *pack.secrets.access,
+        *(words for words in pack.secrets.opens if words not in pack.secrets.means),
+    )
+)
 _PHRASES = any_whole_words(lambda pack: pack.secrets.phrases)
 _PASSWORD_NAMES = literals(_PASSWORD_WORDS).replace(r"\ ", "[ _-]")  # as in names of variables: "mot_de_passe"
 # The value may stand on the next line, unless that line has a name of its own: in "PASSWORD=" nothing was assigned.
@@ -56,6 +63,8 @@ _PAIR = re.compile(r"(?<![\w/.-])[\w.@-]{2,40} / (?P<value>[^\s/|,;<>\[\]]{7,64}
 _CANDIDATE_WORD = re.compile(
     rf"[^\s{VALUE_QUOTES},;<>()\[\]{{}}|，。；、！？：\u3040-\u30ff\u3400-\u9fff\ue000]+|[\u3040-\u30ff\u3400-\u9fff]+|\ue000"
 )
+# "- decision: ": a note among others, which says nothing about them.
+_NOTE = re.compile(r"^- \w{3,12}: ", re.M)
 _TELLTALE_CHARACTER = re.compile(r"[\d!@#$%^&*+~=]")
 _LETTERS_AND_DIGITS = re.compile(r"[^\W\d_]{3}\d\d")
 _NAME_PREFIX = re.compile(r"[\w.-]{1,40}[:=](?=[^/=:\s])")
@@ -187,9 +196,14 @@ def _near_announcements(text: str) -> Iterator[SecretSpan]:
     if not any(_tells(text[start:end]) for start, end in words):
         return  # most text has no such word, and need not be searched for announcements
     announcements = list(_ANNOUNCEMENTS.finder(text)(_ANNOUNCED))
+    notes = [bisect_left(words, (note.start(), 0)) for note in _NOTE.finditer(text)]
     counts_by_word = zip(
         *(
-            _announcement_counts(words, [match.span() for match in announcements if match.lastgroup == kind])
+            _announcement_counts(
+                words,
+                [match.span() for match in announcements if match.lastgroup == kind],
+                notes if kind == ANNOUNCEMENT_KINDS[-1] else (),
+            )
             for kind in ANNOUNCEMENT_KINDS
         ),
         strict=True,
@@ -275,15 +289,18 @@ def _without_name(text: str, start: int, end: int) -> tuple[int, str]:
     return start, _without_punctuation(text[start:end])
 
 
-def _announcement_counts(words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]]) -> list[int]:
-    """For each word, the number of announcements near it."""
+def _announcement_counts(
+    words: Sequence[tuple[int, int]], announced: Sequence[tuple[int, int]], notes: Sequence[int]
+) -> list[int]:
+    """For each word, the number of announcements near it and not in another one of ``notes``, each its first word."""
     steps = [0] * (len(words) + 1)
     number = 0
     for start, _ in announced:
         while number < len(words) and words[number][1] <= start:
             number += 1
-        steps[max(0, number - WORDS_BEFORE)] += 1
-        steps[min(len(words), number + WORDS_AFTER)] -= 1
+        note = bisect_right(notes, number)
+        steps[max(0, number - WORDS_BEFORE, *notes[note - 1 : note])] += 1
+        steps[min(len(words), number + WORDS_AFTER, *notes[note : note + 1])] -= 1
     return list(accumulate(steps[:-1]))
 
 

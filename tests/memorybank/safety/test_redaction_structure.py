@@ -108,6 +108,8 @@ def test_it_leaves_placeholders_calls_and_numbers_of_sections(text: str) -> None
         "two pass, BIL-194 open",
         "BA-4021 mount, 3 mm aluminium plate, four M3; side cable exit, M12 gland, HR-2207 revision C",
         "The passport scan fails for two of them, BIL-193 and BIL-194.",
+        "材料SUS420J2を採用",
+        "- fact: picks a minute, hard user 6.6 million\n- decision: SUS420J2, 120 N\n",
     ],
 )
 def test_it_leaves_the_codes_of_tickets_and_parts_near_ordinary_words(text: str) -> None:
@@ -121,6 +123,7 @@ def test_it_leaves_the_codes_of_tickets_and_parts_near_ordinary_words(text: str)
         ("the plate of the van is ABC-1234; he parks at HR-2207", ["ABC-1234"]),
         ("plates: Ana ABC-1234", ["ABC-1234"]),
         ("plate no. ABC-1234 and passport BIL-19423, then BIL-19424", ["ABC-1234", "BIL-19423"]),
+        ("- user: kQ7!vRt2x\n- fact: more\n", ["kQ7!vRt2x"]),
     ],
 )
 def test_it_masks_what_an_ordinary_word_introduces(text: str, values: list[str]) -> None:
