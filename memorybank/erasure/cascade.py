@@ -26,6 +26,7 @@ from memorybank.models import (
     Entry,
     Fact,
     FactOutput,
+    KeptFact,
     MaskedValue,
     OptOut,
     Output,
@@ -264,6 +265,8 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
     for digest in Entry.objects.filter(pk__in=ids).finest_first():
         lines = digest.facts.prefetch_related("source_links", "sources")
         unsupported = [line for line in lines if not _is_line_supported(line)]
+        if digest.parent_id is None:
+            _keep_untold(digest, set(lines) - set(unsupported), unsupported)
         counts["digest_lines"] += len(unsupported)
         deleted.update(line.pk for line in unsupported)
         if digest.is_of_nothing:
@@ -277,6 +280,14 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
         digest.prune()
     withdrawal.review(Fact.objects.filter(entry__in=ids))
     return deleted
+
+
+def _keep_untold(digest: Entry, told: Collection[Fact], deleted: Collection[Fact]) -> None:
+    """Let a live digest keep, until it is rewritten, what deleted lines rest on and no other line tells."""
+    by_others = {source.pk for line in told for source in line.sources.all()}
+    untold = {source.pk for line in deleted for source in line.sources.all()} - by_others
+    kept = digest.bank.facts.shareable().filter(pk__in=untold).order_by("entry__first_at", "entry_id", "position")
+    KeptFact.objects.add(digest.pk, list(kept.values_list("pk", flat=True)))
 
 
 def mark_digests_stale(leaf: Entry) -> None:

@@ -12,7 +12,7 @@ from datetime import date, datetime, time
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from django.db.models import ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum, TextField
+from django.db.models import Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet, Sum, TextField
 from django.db.models.expressions import Combinable
 
 from memorybank import conf
@@ -141,24 +141,42 @@ def _written_rows(bank: Bank, shown: FactQuerySet) -> list[tuple[Any, ...]]:
 
 
 def _standing_in(bank: Bank, shown: FactQuerySet) -> dict[int, tuple[int, datetime, str]]:
-    """The facts that stand in for withdrawn and quarantined lines of live digests: id, end and label of its digest.
+    """The facts that stand in for missing lines of live digests: id, end and label of its digest.
 
-    They are the lines' sources, or what a person put in their place, that no other line of a live digest tells.
+    They are the sources of withdrawn and quarantined lines, or what a person put in their place, that no other line of
+    a live digest tells; and what a digest that waits for its rewriting keeps of deleted lines.
     """
-    untold = Q(withdrawn=True) | (Q(entry__chat=None) & ~Q(quarantine=""))
-    if not bank.facts.filter(untold).exists():
-        return {}
-    lines = bank.facts.filter(untold).values("pk")
-    of_live = FactSource.objects.filter(fact__entry__in=bank.entries.live().values("pk"))
-    cited_elsewhere = set(of_live.exclude(fact__in=lines).values_list("source", flat=True))
-    period = ("fact__entry__last_at", "fact__entry__granularity", "fact__entry__period_start")
-    gaps = of_live.filter(fact__in=lines).values_list("source", "source__superseded_by", "fact__entry", *period)
     places: dict[int, tuple[int, datetime, str]] = {}
-    for source, newer, entry, last_at, granularity, start in gaps:
+    for source, newer, entry, last_at, granularity, start in (*_sources_of_gaps(bank), *_kept_of_deleted(bank)):
         _tier, _start, label = _period(granularity, start)
-        places |= {pk: (entry, last_at, label) for pk in (source, newer) if pk and pk not in cited_elsewhere}
+        places |= {pk: (entry, last_at, label) for pk in (source, newer) if pk}
+    if not places:
+        return {}
     ids = shown.filter(pk__in=places, tier__isnull=False, pinned=False, entry__chat__isnull=False)
     return {pk: places[pk] for pk in ids.values_list("pk", flat=True)}
+
+
+def _sources_of_gaps(bank: Bank) -> Iterator[tuple[Any, ...]]:
+    """The sources of withdrawn and quarantined lines of live digests, and what supersedes them, if untold elsewhere."""
+    untold = Q(withdrawn=True) | (Q(entry__chat=None) & ~Q(quarantine=""))
+    if not bank.facts.filter(untold).exists():
+        return
+    lines = bank.facts.filter(untold).values("pk")
+    of_live = FactSource.objects.filter(fact__entry__in=bank.entries.live().values("pk"))
+    told = {None, *of_live.exclude(fact__in=lines).values_list("source", flat=True)}
+    period = ("fact__entry__last_at", "fact__entry__granularity", "fact__entry__period_start")
+    gaps = of_live.filter(fact__in=lines).values_list("source", "source__superseded_by", "fact__entry", *period)
+    for source, newer, *digest in gaps:
+        yield (None if source in told else source, None if newer in told else newer, *digest)
+
+
+def _kept_of_deleted(bank: Bank) -> Iterator[tuple[Any, ...]]:
+    """The facts that written live digests keep while they wait for their rewriting, and what supersedes these."""
+    lines = Fact.objects.filter(entry=OuterRef("pk"))
+    waiting = bank.entries.live().filter(Exists(lines), stale=True)
+    period = ("entry__last_at", "entry__granularity", "entry__period_start")
+    kept = KeptFact.objects.filter(entry__in=waiting.values("pk"))
+    yield from kept.values_list("fact", "fact__superseded_by", "entry", *period)
 
 
 def _stand_in_rows(shown: FactQuerySet, facts: Collection[int]) -> list[tuple[Any, ...]]:

@@ -107,6 +107,23 @@ def test_without_a_model_pages_say_that_a_summary_waits_for_one(model: ScriptedL
     assert sound(bank)
 
 
+def test_what_others_said_of_a_lost_line_is_told_until_a_model_writes_again(model: ScriptedLLM) -> None:
+    bank, erased, _ = written_month()
+    [month] = digests("month")
+    facts = list(FactOutput.objects.filter(output__chat__key="contract").values_list("fact", flat=True))
+    month.facts.filter(sources__in=facts).delete()
+    shared = add_fact(month, "Contract and truck: one matter.", position=90, citations=facts)
+    Fact.objects.filter(pk=shared.pk).update(tier=month.tier)
+    with llm.using("summary", None):
+        forget(bank, erased)
+        run(NOW)
+        assert "orange truck to Lisbon" in block(bank).partition("Further detail:")[0] and WORD not in block(bank)
+    assert sound(bank)
+    say(bank, "later", "A new pump came.", at=NOW)
+    run(NOW + DAY)
+    assert not digests("month")[0].kept.exists() and sound(bank)
+
+
 @pytest.mark.parametrize("answer", [LLMUnavailable("down"), "Sorry, no.", "- nothing"])
 def test_the_other_lines_stand_while_the_model_fails(model: ScriptedLLM, answer: Answer) -> None:
     bank, erased, lines = written_month()

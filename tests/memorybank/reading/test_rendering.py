@@ -191,7 +191,7 @@ def test_rendering_takes_a_few_reads_however_long_the_history() -> None:
     run(MONDAY + 60 * DAY)
     reads = [queries(lambda bank=bank: services.render(bank)) for bank in (short, long)]
     # Six for facts, three for what is above them, one for what is taken out of it, one for origins, two for growth.
-    assert max(reads) <= 13
+    assert max(reads) <= 14
 
 
 def long_history(bank: Bank, facts: int) -> tuple[Fact, Fact]:
