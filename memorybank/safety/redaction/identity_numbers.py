@@ -222,10 +222,10 @@ def _announced(
 def _is_introduced(cue: re.Match[str], value: SecretSpan) -> bool:
     """Whether the cue stands right before the value, or says that it has one; most cues need not."""
     ticket = _TICKET.fullmatch(cue.string, value.start, value.end)
-    is_of_series = ticket and re.search(rf"(?<!\w){ticket[1]}(?!{ticket[2]}(?!\d))\d", cue.string)
-    return not (is_of_series or _ORDINARY_IDS.fullmatch(cue[0])) or bool(
-        _TO_NUMBER.fullmatch(cue.string, cue.end(), value.start)
-    )
+    around = cue.string[max(0, cue.start() - 400) : cue.end() + 400]
+    is_of_series = ticket and re.search(rf"(?<!\w){ticket[1]}(?!{ticket[2]}(?!\d))\d", around)
+    said = _TO_NUMBER.fullmatch(cue.string, cue.end(), value.start)
+    return bool(said) or not (is_of_series or _ORDINARY_IDS.fullmatch(cue[0]))
 
 
 def _birth_lists(text: str) -> Iterator[SecretSpan]:
