@@ -265,8 +265,8 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
     for digest in Entry.objects.filter(pk__in=ids).finest_first():
         lines = digest.facts.prefetch_related("source_links", "sources")
         unsupported = [line for line in lines if not _is_line_supported(line)]
-        if digest.parent_id is None:
-            _keep_untold(digest, set(lines) - set(unsupported), unsupported)
+        if unsupported and digest.parent_id is None:
+            _keep_untold(digest, remaining=set(lines) - set(unsupported), deleted=unsupported)
         counts["digest_lines"] += len(unsupported)
         deleted.update(line.pk for line in unsupported)
         if digest.is_of_nothing:
@@ -282,12 +282,16 @@ def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:
     return deleted
 
 
-def _keep_untold(digest: Entry, told: Collection[Fact], deleted: Collection[Fact]) -> None:
-    """Let a live digest keep, until it is rewritten, what deleted lines rest on and no other line tells."""
-    by_others = {source.pk for line in told for source in line.sources.all()}
-    untold = {source.pk for line in deleted for source in line.sources.all()} - by_others
+def _keep_untold(digest: Entry, *, remaining: Collection[Fact], deleted: Collection[Fact]) -> None:
+    """Let a live digest keep, until it is rewritten, what deleted lines rest on and no remaining line tells."""
+    untold = _sources(deleted) - _sources(remaining)
     kept = digest.bank.facts.shareable().filter(pk__in=untold).order_by("entry__first_at", "entry_id", "position")
     KeptFact.objects.add(digest.pk, list(kept.values_list("pk", flat=True)))
+
+
+def _sources(lines: Collection[Fact]) -> set[int]:
+    """The ids of the facts that lines of a digest rest on, as far as they remain."""
+    return {source.pk for line in lines for source in line.sources.all()}
 
 
 def mark_digests_stale(leaf: Entry) -> None:

@@ -163,11 +163,12 @@ def _sources_of_gaps(bank: Bank) -> Iterator[tuple[Any, ...]]:
         return
     lines = bank.facts.filter(untold).values("pk")
     of_live = FactSource.objects.filter(fact__entry__in=bank.entries.live().values("pk"))
-    told = {None, *of_live.exclude(fact__in=lines).values_list("source", flat=True)}
+    cited_elsewhere = {None, *of_live.exclude(fact__in=lines).values_list("source", flat=True)}
     period = ("fact__entry__last_at", "fact__entry__granularity", "fact__entry__period_start")
     gaps = of_live.filter(fact__in=lines).values_list("source", "source__superseded_by", "fact__entry", *period)
     for source, newer, *digest in gaps:
-        yield (None if source in told else source, None if newer in told else newer, *digest)
+        untold_pair = (None if pk in cited_elsewhere else pk for pk in (source, newer))
+        yield (*untold_pair, *digest)
 
 
 def _kept_of_deleted(bank: Bank) -> Iterator[tuple[Any, ...]]:
