@@ -2,8 +2,8 @@
 
 Command: python -m benchmarks turn_cost
 
-The chat path's turns are those of the sample, in a project whose block still has room for sentences and in one whose block
-is full. The long chat has 60,000 tokens. The model's server is a process of its own, so only our work counts. It is
+The turns are those of the sample, in a project whose block still has room for sentences and in one whose block is full,
+and in chats that are summarised again after every second turn. The long chat has 60,000 tokens. The model's server is a process of its own, so only our work counts. It is
 processor time, but a busy machine lengthens that, too: compare two versions in turns.
 """
 
@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from memorybank import services
 from memorybank.models import Bank
+from memorybank.new_output import NewOutput
 from projects.importing import demo
 
 from . import scratch, seeding
@@ -30,11 +31,13 @@ def measure() -> list[Measurement]:
     """The least of several runs of each."""
     with _server() as base_url:
         turn = [_least(base_url, full) for base_url, full in (("", False), (base_url, False), (base_url, True))]
+        continued = min(_continued_turn_ms(base_url) for _ in range(REPETITIONS))
         long = [min(_long_chat(url) for _ in range(REPETITIONS)) for url in ("", base_url)]
     return [
         Measurement("a turn without a model, ms", f"{turn[0]:.1f}"),
         Measurement("a turn with a model, room in the block, ms", f"{turn[1]:.1f}"),
         Measurement("a turn with a model, full block, ms", f"{turn[2]:.1f}"),
+        Measurement("a turn of a continued chat with a model, ms", f"{continued:.1f}"),
         Measurement("a chat of 60,000 tokens without a model, s", f"{long[0]:.2f}"),
         Measurement("a chat of 60,000 tokens with a model, s", f"{long[1]:.2f}"),
     ]
@@ -49,18 +52,30 @@ def _turn_ms(base_url: str, full: bool) -> float:
         bank = seeding.bank(max_tokens=200 if full else 32_000)
         seeding.chat_of(bank, turns=20, words=112, key="before")
         services.summarise_now(bank, chat_key="before")  # loads the rules, and fills the small block
-        turns = list(demo.load_sample())[:TURN_COUNT]
-        for number, line in enumerate(turns):
-            said = line.output
-            services.record(
-                bank,
-                chat_key=f"chat {number % 12}",
-                author=said.author,
-                question=said.question,
-                answer=said.answer,
-                created_at=said.created_at,
-            )
+        for number, said in enumerate(_sample()):
+            _record(bank, f"chat {number % 12}", said)
         return _spent(bank, [f"chat {number}" for number in range(12)]) / TURN_COUNT * 1000
+
+
+def _continued_turn_ms(base_url: str) -> float:
+    """Of chats of 30 turns each, summarised after every second turn."""
+    with _database(base_url):
+        bank, spent = seeding.bank(), 0.0
+        seeding.chat_of(bank, turns=20, words=112, key="before")
+        services.summarise_now(bank, chat_key="before")
+        for number, said in enumerate(_sample()):
+            _record(bank, chat := f"chat {number // 30}", said)
+            spent += _spent(bank, [chat] if number % 2 else [])
+        return spent / TURN_COUNT * 1000
+
+
+def _sample() -> list[NewOutput]:
+    return [line.output for line in demo.load_sample()][:TURN_COUNT]
+
+
+def _record(bank: Bank, chat: str, said: NewOutput) -> None:
+    texts = {"author": said.author, "question": said.question, "answer": said.answer}
+    services.record(bank, chat_key=chat, created_at=said.created_at, **texts)
 
 
 def _long_chat(base_url: str) -> float:

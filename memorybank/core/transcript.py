@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, Turn, Utterance
-from memorybank.language import dates, tokens
+from memorybank.language import dates, plain, tokens
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.safety.quoting import name_words, quote_speech
@@ -64,6 +64,11 @@ def read(outputs: Iterable[RecordedOutput], *, tz: ZoneInfo, masker: Masker) -> 
         for output in outputs
     ]
     return [replace(turn, utterances=tuple(_rewritten(turn.utterances, masker.mask_learnt))) for turn in turns]
+
+
+def speakers(outputs: Iterable[RecordedOutput]) -> frozenset[str]:
+    """The speakers in the turns that :func:`read` makes of these outputs. Nothing is masked, and no text returned."""
+    return frozenset(said.speaker for output in outputs for said in _utterances(output) if plain(said.text).strip())
 
 
 def _rewritten(utterances: Iterable[Utterance], rewrite: Callable[[str], str]) -> Iterator[Utterance]:

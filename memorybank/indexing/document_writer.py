@@ -19,13 +19,24 @@ from memorybank.indexing import remask
 from memorybank.models import Bank, Chat, MaskedValue, OptOut, Output, SearchDocument
 from memorybank.models.chat import ChatQuerySet
 from memorybank.prepared import PreparedQuery, PreparedUpdate
-from memorybank.reading.recall.documents import Document, documents
+from memorybank.reading.recall.documents import Document, EarlierTurns, documents
 from memorybank.reading.recall.index_terms import audience_words, index_text
 from memorybank.safety.redaction import Masker
 
 logger = logging.getLogger(__name__)
 
+#: Turns indexed in one write, and earlier turns whose speakers are known by name in them.
+TURNS_PER_WRITE, CONTEXT_TURNS = 200, 20
+CHATS_PER_SWEEP = 200
+#: The bank fields that documents depend on; the epoch shows that something was erased meanwhile.
+BANK_FIELDS = ("epoch", "timezone", "redact_personal")
+
 _CHAT = PreparedQuery(lambda pk: Chat.objects.filter(pk=pk))
+_BEFORE = PreparedQuery(
+    lambda chat, sequence: (
+        Output.objects.filter(chat=chat, sequence__lt=sequence).remembered().order_by("-sequence")[:CONTEXT_TURNS]
+    )
+)
 _SEQUENCES = PreparedQuery(lambda outputs: Output.objects.filter(pk__in=outputs).values_list("pk", "sequence"))
 _INDEXED = PreparedUpdate(
     lambda pk, before, through: (
@@ -33,11 +44,6 @@ _INDEXED = PreparedUpdate(
         {"indexed_through": through, "index_due": Q(summarised_through__gt=through)},
     )
 )
-#: Turns indexed in one write, and earlier turns read with them to identify speakers.
-TURNS_PER_WRITE, CONTEXT_TURNS = 200, 20
-CHATS_PER_SWEEP = 200
-#: The bank fields that documents depend on; the epoch shows that something was erased meanwhile.
-BANK_FIELDS = ("epoch", "timezone", "redact_personal")
 
 
 def waiting() -> ChatQuerySet:
@@ -59,16 +65,16 @@ def reindex(bank: Bank) -> int:
     return done
 
 
-def prepare(chat: Chat, turns: Sequence[Turn]) -> list[Document] | None:
-    """The documents of a chat's first turns, for :func:`write` in the transaction that commits their summary.
+def prepare(chat: Chat, turns: Sequence[Turn], earlier: EarlierTurns) -> list[Document] | None:
+    """The documents of a chat's pending turns, for :func:`write` in the transaction that commits their summary.
 
-    None if there are more than ``TURNS_PER_WRITE``, if they are not the first turns, or after an error; then
-    :func:`index_summarised` has to index them. Never raises.
+    None if there are more than ``TURNS_PER_WRITE``, if turns before them are not indexed yet, or after an error; then
+    :func:`index_summarised` has to index them. Reads no table; never raises.
     """
-    if chat.summarised_through or len(turns) > TURNS_PER_WRITE:
+    if chat.indexed_through != chat.summarised_through or len(turns) > TURNS_PER_WRITE:
         return None
     try:
-        return documents(turns, of={turn.id for turn in turns}, encoding=conf.current().encoding)
+        return documents(turns, earlier, encoding=conf.current().encoding)
     except Exception as error:
         logger.error("chat %s: indexing: %s", chat.pk, log_message(error))
         return None
@@ -108,13 +114,19 @@ def _covered(chat: Chat, after: int) -> QuerySet[Output]:
 
 
 def _read(chat: Chat, outputs: list[Output], masker: Masker) -> list[Document]:
-    """The documents of these outputs, read with the turns before them."""
+    """The documents of these outputs."""
     if not outputs:
         return []
-    earlier = chat.outputs.remembered().filter(sequence__lt=outputs[0].sequence).order_by("-sequence")[:CONTEXT_TURNS]
-    usable = OptOut.objects.usable(chat.bank, [*reversed(earlier), *outputs])
-    read = transcript.read(usable, tz=chat.bank.tz, masker=masker)
-    return documents(read, of={output.pk for output in outputs}, encoding=conf.current().encoding)
+    turns = transcript.read(OptOut.objects.usable(chat.bank, outputs), tz=chat.bank.tz, masker=masker)
+    return documents(turns, earlier_turns(chat, outputs), encoding=conf.current().encoding)
+
+
+def earlier_turns(chat: Chat, outputs: Sequence[Output]) -> EarlierTurns:
+    """What indexing these outputs takes from the ``CONTEXT_TURNS`` before them. Their text is not masked again."""
+    if not (chat.summarised_through and outputs):
+        return EarlierTurns()
+    usable = OptOut.objects.usable(chat.bank, _BEFORE.rows(chat.pk, outputs[0].sequence))
+    return EarlierTurns(usable[0].pk, transcript.speakers(usable)) if usable else EarlierTurns()
 
 
 def _write(chat: Chat, made: list[Document], through: int, masker: Masker) -> bool:

@@ -9,6 +9,7 @@ from hashlib import sha256
 
 from memorybank.language import collect, plain
 from memorybank.language.lookalikes import LETTERS, fold, mixes_alphabets
+from memorybank.language.work_cache import remembered_by_digest
 from memorybank.safety import quarantine
 from memorybank.safety.quoting import ROLES
 from memorybank.safety.redaction import redact
@@ -48,6 +49,7 @@ def display_name(account: str) -> str:
     )
 
 
+@remembered_by_digest
 def reads_like_a_name(text: str) -> bool:
     """Whether the text has no hidden character, markup, mixed alphabets, role, sentence, instruction or secret."""
     words = text.split()

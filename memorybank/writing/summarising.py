@@ -48,7 +48,7 @@ from memorybank.models import (
 )
 from memorybank.models.ledger import backoff
 from memorybank.prepared import PreparedQuery
-from memorybank.reading.recall.documents import Document
+from memorybank.reading.recall.documents import Document, EarlierTurns
 from memorybank.safety.redaction import Masker
 from memorybank.writing import note_taking
 from memorybank.writing.batches import Batch, next_batch
@@ -145,9 +145,12 @@ def _summarise(chat: Chat, now: datetime) -> _Summary:
     turns = transcript.read(OptOut.objects.usable(bank, batch.outputs), tz=bank.tz, masker=masker)
     for fact in batch.known:  # a model reads them as well, so they must be masked
         fact.text = masker.mask_learnt(fact.text)
+    pending = [output for output in batch.outputs if output.sequence > chat.summarised_through]
+    pending_ids, earlier = {output.pk for output in pending}, document_writer.earlier_turns(chat, pending)
+    indexed = [turn for turn in turns if turn.id in pending_ids]
     # The index reads the same sentences as the notes, in another thread while the model thinks.
     with work_cache.work(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:
-        documents = pool.submit(copy_context().run, document_writer.prepare, chat, turns)
+        documents = pool.submit(copy_context().run, document_writer.prepare, chat, indexed, earlier)
         notes = _take_notes(chat, [turn for turn in turns if turn.utterances], batch, now)
     return _commit(chat, batch, notes, documents.result(), masker, now)
 
@@ -163,7 +166,7 @@ def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
     batch, masker = next_batch(claimed), MaskedValue.objects.masker(claimed.bank)
     [turn] = transcript.read(batch.outputs, tz=claimed.bank.tz, masker=masker)
     draft = note_taking.fact_as_written(turn, kind)
-    documents = document_writer.prepare(claimed, [turn])
+    documents = document_writer.prepare(claimed, [turn], EarlierTurns())
     leaf = _commit(claimed, batch, TakenNotes([draft], BY_HAND), documents, masker, now).leaf
     assert leaf is not None
     return leaf.facts.get()

@@ -1,7 +1,7 @@
 """Turn a chat turn into its search document: the sentences that memory may show, and the words it is found by. Pure."""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -48,16 +48,20 @@ class Document:
     speakers: tuple[str, ...]
 
 
-def documents(turns: Sequence[Turn], *, of: Container[int], encoding: str) -> list[Document]:
-    """The documents of the turns whose ids are in ``of``.
+@dataclass(frozen=True, slots=True)
+class EarlierTurns:
+    """What the documents of turns take from the turns before them in the chat: the last one's id, the speakers."""
 
-    ``turns`` are masked and of one chat, in order; the others among them serve as neighbours.
-    """
+    last: int | None = None
+    speakers: frozenset[str] = frozenset()
+
+
+def documents(turns: Sequence[Turn], earlier: EarlierTurns, *, encoding: str) -> list[Document]:
+    """The documents of successive turns of one chat, which are masked."""
     prior = Prior(encoding)
-    names = names_in({utterance.speaker for turn in turns for utterance in turn.utterances})
-    before = [None, *(turn.id for turn in turns)]
-    pairs = zip(turns, before, strict=False)
-    return [_document(turn, previous, names, prior) for turn, previous in pairs if turn.id in of]
+    names = names_in(earlier.speakers.union(said.speaker for turn in turns for said in turn.utterances))
+    before = [earlier.last, *(turn.id for turn in turns)]
+    return [_document(turn, previous, names, prior) for turn, previous in zip(turns, before, strict=False)]
 
 
 def _document(turn: Turn, previous: int | None, names: frozenset[str], prior: Prior) -> Document:
