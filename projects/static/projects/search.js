@@ -1,6 +1,4 @@
 // Ctrl + K or ⌘ K: to the search over one's chats, and the memory, of all projects.
-"use strict";
-
 addEventListener("keydown", (event) => {
   if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
   const home = document.querySelector(".brand").href;
