@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.test_memory_and_layout import LOOKS, chromium, hindrances, log_in, logged_in, tab_to
+from tests.browser.test_memory_and_layout import LOOKS, chromium, hindrances, logged_in, tab_to
 from tests.projects.chat.test_lost_answers import Browser as Reader
 from tests.projects.chat.test_lost_answers import free_port, serve
 from tests.support import long_chats
@@ -80,7 +80,7 @@ def served(seeded_site: Site) -> Iterator[Served]:
 
 
 @pytest.fixture(autouse=True)
-def _at_once(served: Served) -> None:
+def at_once(served: Served) -> None:
     """The model says how often it was asked."""
     served.model.gate.set()
     served.model.answer = lambda messages: f"Answer number {served.model.calls}: **hall 9**."
@@ -118,52 +118,6 @@ def test_a_message_is_edited_where_it_stands_by_keyboard_alone(chromium: Browser
     expect(page.locator("#turns .theirs").last).to_contain_text("hall 9")
     expect(page.locator("#turns .mine .text")).to_have_text([before[0], "And how long are they?"])
     page.context.close()
-
-
-@only_in_ci
-def test_an_edit_that_is_not_sent_outlives_a_reload_and_says_when_it_is_too_long(
-    chromium: Browser, served: Served
-) -> None:
-    page = opened(chromium, served, ROPES)
-    page.locator("a.edit").first.click()
-    box = page.get_by_role("textbox", name="New text")
-    stored = box.input_value()
-    box.fill("How many ropes, and")
-    page.reload()
-    expect(box).to_have_value("How many ropes, and")
-    box.fill("x" * 100_005)
-    problem = page.locator("form.editing .too-long")
-    expect(problem).to_contain_text("Too long by 5 characters.")
-    assert hindrances(page) == []
-    page.locator("form.editing button").click()
-    expect(box).to_be_focused()
-    box.fill("And?")
-    expect(problem).to_have_count(0)
-    page.locator("form.editing .cancel").click()
-    page.reload()
-    expect(page.get_by_role("textbox", name="Message")).to_be_visible()
-    assert page.evaluate("Object.keys(localStorage)") == []
-    page.locator("a.edit").first.click()
-    expect(box).to_have_value(stored)
-    page.context.close()
-
-
-@only_in_ci
-def test_without_scripts_a_message_outlives_the_session(chromium: Browser, served: Served) -> None:
-    with chromium.new_context(base_url=served.base, java_script_enabled=False) as context:
-        page = log_in(context, "bob")
-        page.goto(ROPES)
-        page.get_by_role("textbox", name="Message").fill("\nWhich\n  paint?")
-        context.clear_cookies(name="sessionid")
-        page.get_by_role("button", name="Send", exact=True).click()
-        expect(page.get_by_role("status")).to_contain_text("What you wrote is kept.")
-        for password in ("wrong", "demo"):
-            page.fill("#id_username", "bob")
-            page.fill("#id_password", password)
-            page.click("main button")
-        expect(page.get_by_role("textbox", name="Message")).to_have_value("\nWhich\n  paint?")
-        page.get_by_role("button", name="Send", exact=True).click()
-        expect(page.locator("#turns .mine .text").last).to_contain_text("paint?")
 
 
 @only_in_ci
@@ -361,45 +315,6 @@ def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_
 
 def up_of(page: Page) -> Locator:
     return page.get_by_role("button", name="Helpful", exact=True).first
-
-
-@only_in_ci
-def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chromium: Browser, served: Served) -> None:
-    with chromium.new_context(base_url=served.base) as context:
-        page = log_in(context, "bob")
-        page.goto(ROPES)
-        box, problem = page.get_by_role("textbox", name="Message"), page.locator("#problem")
-        low = box.evaluate("box => box.offsetHeight")
-        box.fill("A thought\n" * 9)
-        assert box.evaluate("box => box.offsetHeight") > low
-        page.reload()
-        expect(box).to_have_value("A thought\n" * 9)
-        page.goto(HEBREW)
-        expect(box).to_have_value("")
-        page.go_back()
-        expect(box).to_have_value("A thought\n" * 9)
-        box.fill("x" * 100_123)
-        page.get_by_role("button", name="Send", exact=True).click()
-        expect(problem).to_contain_text("Too long by 123 characters.")
-        box.fill("Which paint?")
-        context.clear_cookies(name="sessionid")
-        page.get_by_role("button", name="Send", exact=True).click()
-        expect(problem).to_contain_text("You have been signed out.")
-        assert hindrances(page) == []
-        problem.get_by_role("link", name="Sign in").click()
-        page.fill("#id_username", "bob")
-        page.fill("#id_password", "demo")
-        page.click("main button")
-        page.wait_for_url(f"**{ROPES}")
-        expect(box).to_have_value("Which paint?")
-        box.press("Enter")
-        expect(page.locator("#turns .mine .text").last).to_have_text("Which paint?")
-        page.reload()
-        expect(box).to_have_value("")
-        box.fill("A secret")
-        page.get_by_role("button", name="Sign out").click()
-        expect(page.locator("#id_password")).to_be_visible()
-        assert page.evaluate("Object.keys(localStorage)") == []
 
 
 @only_in_ci

@@ -1,12 +1,47 @@
-// What is written and not sent: kept in this browser for each person and chat until it is sent or they sign out.
+// What is written: kept in this browser for each person and chat until the site has it or they sign out.
 
 import { composer, tell, turns } from "./page.js";
 
 const box = composer.elements.message;
 const own = `draft ${composer.dataset.person} `;
 const name = own + location.pathname;
+const sentName = `${name} sent`;
+let leaving = ""; // what is being sent: kept above what is written meanwhile
 
-export const keep = () => (box.value ? localStorage.setItem(name, box.value) : localStorage.removeItem(name));
+const store = (name, text) => (text ? localStorage.setItem(name, text) : localStorage.removeItem(name));
+const written = () => [leaving, box.value].filter(Boolean).join("\n");
+export const keep = () => store(name, written());
+
+// The message leaves the box. The site may get it and its answer be lost: with its key, sent again, it is there once.
+export const leave = (message) => {
+  const before = JSON.parse(localStorage.getItem(sentName));
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+  const sent = before?.message === message ? before : { message, key, after: turns.querySelector(".turn:not(:has(~ .turn))")?.id };
+  store(sentName, JSON.stringify(sent));
+  leaving = message;
+  box.value = "";
+  return sent.key;
+};
+
+export const arrive = (isThere) => {
+  if (isThere) store(sentName);
+  else box.value = written();
+  leaving = "";
+  keep();
+};
+
+// A message that stands on the page now was sent, whatever became of its request.
+export const restore = () => {
+  if (leaving) return;
+  const sent = JSON.parse(localStorage.getItem(sentName));
+  const draft = localStorage.getItem(name) ?? "";
+  const since = sent ? turns.querySelectorAll(`${sent.after ? `#${sent.after} ~ ` : ""}.turn .mine .text`) : [];
+  const isThere = [...since].some((text) => text.textContent === sent.message);
+  const rest = isThere && `${draft}\n`.startsWith(`${sent.message}\n`) ? draft.slice(sent.message.length + 1) : draft;
+  if (isThere) store(sentName);
+  if (!box.value || box.value === draft) box.value = rest;
+  keep();
+};
 
 // By how much a message is too long, in words; empty if it may be sent. Nothing is cut.
 export const excess = (message) => {
@@ -37,10 +72,9 @@ turns.addEventListener("input", (event) => {
   if (place.textContent !== line) place.textContent = line;
 });
 
-if (!box.value) box.value = localStorage.getItem(name) ?? "";
+restore();
 box.addEventListener("input", keep);
-addEventListener("pagehide", keep);
-addEventListener("pageshow", () => box.value || (box.value = localStorage.getItem(name) ?? ""));
+addEventListener("pageshow", restore);
 document.querySelector('form[action$="/logout/"]')?.addEventListener("submit", () => {
   box.value = "";
   for (const key of Object.keys(localStorage)) if (key.startsWith(own)) localStorage.removeItem(key);

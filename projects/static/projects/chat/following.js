@@ -1,11 +1,10 @@
 // What changes while the page is open, here or elsewhere: whether the chat is in memory, its title and its turns.
 
-import { isAtEnd, pageAt, toEnd, turns } from "./page.js";
+import { isAtEnd, isOldPage, pageAt, toEnd, turns } from "./page.js";
 import { name } from "./answers.js";
 
 const SECONDS = 4;
 const state = document.getElementById("memory-state");
-const isOldPage = new URLSearchParams(location.search).has("before");
 
 const isBeingWritten = (turn) => Boolean(turn.querySelector("[data-stream]"));
 

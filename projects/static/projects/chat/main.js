@@ -2,19 +2,16 @@
 
 import { isWriting, listen, show, stop } from "./answers.js";
 import { begun as shortening, isCommand } from "./compacting.js";
-import { excess, keep } from "./draft.js";
+import { arrive, excess, keep, leave, restore } from "./draft.js";
 import { follow } from "./following.js";
-import { composer, post, tell, toEnd, turns } from "./page.js";
+import { composer, isOldPage, post, tell, toEnd, turns } from "./page.js";
 import "./turns.js";
 
 const box = composer.elements.message;
 const button = composer.querySelector("button");
 const sendText = button.textContent;
-let unsure = null; // a message whose sending broke off, with its key: sent again it is the same message
 let sending = false;
 const byThumb = matchMedia("(pointer: coarse)").matches; // there Enter begins a line, as everywhere on a phone
-
-const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 // While an answer is written the button stops it; its name changes, and nothing else on the page moves.
 const settle = () => {
@@ -63,16 +60,10 @@ const send = () => {
   if (!message.trim() || sending || isWriting()) return;
   if (excess(message)) return tell(excess(message));
   if (message.trim() === "/help") return showHelp();
-  const key = unsure && unsure.message === message ? unsure.key : newKey();
-  unsure = null;
-  box.value = "";
+  const key = leave(message);
   const work = async () => (isCommand(message) ? shorten(message) : begun(await ask(composer.action, { message, key })));
   const sent = busy(work, gettext("The connection broke. Your message is still here; sent again, it is there once."));
-  sent.then(keep, (error) => {
-    if (error instanceof TypeError && !box.value) unsure = { message, key };
-    box.value = box.value ? `${message}\n${box.value}` : message;
-    keep();
-  });
+  sent.then(() => arrive(true), () => arrive(false));
 };
 
 // What is said of a turn that is there; `then` if the site has taken it.
@@ -147,8 +138,8 @@ box.addEventListener("keydown", (event) => {
 
 document.getElementById("keys").hidden = byThumb;
 listen(settle);
-follow(() => !sending && !isWriting(), () => listen(settle));
+follow(() => !sending && !isWriting(), () => (listen(settle), restore()));
 const notice = document.querySelector("main > .notice[role=status]"); // what became of an act, with Undo: it stands above the turns
 const isNew = document.getElementById("nothing-yet");
-if (!notice && !isNew && !location.hash && !new URLSearchParams(location.search).has("before")) toEnd();
+if (!notice && !isNew && !location.hash && !isOldPage) toEnd();
 if (isNew && !byThumb) box.focus(); // a phone would open its keyboard over the page

@@ -2,6 +2,7 @@
 
 export const turns = document.getElementById("turns");
 export const composer = document.getElementById("composer");
+export const isOldPage = new URLSearchParams(location.search).has("before");
 
 const problem = document.getElementById("problem");
 
