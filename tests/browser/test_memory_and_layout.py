@@ -169,18 +169,58 @@ def test_no_page_hinders_anybody(demo: Site, chromium: Browser, subtests: pytest
 
 
 @only_in_ci
-def test_a_phone_shows_the_open_tab_and_the_newest_end_of_the_timeline(demo: Site, chromium: Browser) -> None:
+def test_a_phone_shows_all_tabs_and_names_and_the_newest_end_of_the_timeline(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["phone, dark"])
     page.goto("/")
     expect(page.get_by_role("link", name="Search", exact=True)).to_be_visible()
     page.goto(f"{PROJECT}settings/import")
-    expect(page.locator(".parts [aria-current]")).to_be_in_viewport(ratio=1)
+    for link in page.locator(".parts a, .top a").all():
+        expect(link).to_be_in_viewport(ratio=1)
+    name = page.locator(".who")
+    name.evaluate(
+        "who => who.textContent = 'maria-magdalena-von-und-zu-hohenlohe-bartenstein@northwind-clinics.example'"
+    )
+    assert name.evaluate("who => who.scrollWidth <= who.clientWidth || getComputedStyle(who).display == 'inline'")
+    assert name.evaluate("who => who.getBoundingClientRect().right") <= 380
     page.goto(f"{PROJECT}memory/timeline")
     picture = page.locator(".picture").first
     hidden = picture.evaluate("box => box.scrollWidth - box.clientWidth")
     right = picture.evaluate("box => box.getBoundingClientRect().right")
     end = picture.locator("svg").first.evaluate("svg => svg.getBoundingClientRect().right")
     assert hidden > 100 and abs(end - right) < 2
+    page.context.close()
+
+
+@only_in_ci
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_long_chat_says_where_one_is_in_a_line(demo: Site, chromium: Browser, look: str) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS[look])
+    page.goto(f"{PROJECT}chats/bm-001/")
+    line, title = page.locator(".here"), page.locator("#title")
+    expect(title).not_to_be_in_viewport()
+    assert line.inner_text().split("\n") == [title.inner_text(), page.locator("#memory-state").inner_text()]
+    on_top = "line => line.contains(document.elementFromPoint(innerWidth / 2, 10))"
+    assert line.evaluate(on_top)
+    assert line.evaluate("line => line.offsetHeight") <= 32
+    page.evaluate("scrollTo(0, 0)")
+    expect(title).to_be_in_viewport()
+    assert not line.evaluate(on_top)
+    page.context.close()
+
+
+@only_in_ci
+def test_pages_have_one_width(demo: Site, chromium: Browser) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
+    widths = "main => [...main.querySelectorAll(':scope > :not(.board, .picture)')].map((part) => part.offsetWidth)"
+    for path in (
+        "/",
+        f"{PROJECT}settings/",
+        f"{PROJECT}settings/costs",
+        f"{PROJECT}memory/",
+        f"{PROJECT}memory/timeline",
+    ):
+        page.goto(path)
+        assert max(page.locator("main").evaluate(widths)) == 46 * 16, path
     page.context.close()
 
 

@@ -37,7 +37,7 @@ const hide = (given, hidden) => given.forEach((each) => (each.hidden = hidden));
 // What the chat is called, once it is called something.
 export const name = (title) => {
   if (!title) return;
-  for (const each of document.querySelectorAll("#title, #chats [aria-current] bdi")) each.textContent = title;
+  for (const each of document.querySelectorAll("#title, .here b, #chats [aria-current] bdi")) each.textContent = title;
   document.title = document.title.replace(/^.*(?= · )/, () => title);
 };
 

@@ -33,8 +33,10 @@ export const follow = (idle, changed) => {
     const response = await fetch(state.dataset.address, { headers: { Accept: "application/json" } }).catch(() => null);
     if (!response?.ok || !idle()) return;
     const now = await response.json();
-    if (state.textContent !== now.memory) state.textContent = now.memory; // only a change is read out
-    state.hidden = !now.memory;
+    for (const each of document.querySelectorAll(".memory-state")) {
+      if (each.textContent !== now.memory) each.textContent = now.memory; // only a change is read out
+      each.hidden = !now.memory;
+    }
     name(now.title);
     if (state.dataset.turns === now.turns || isOldPage) return;
     await catchUp();
