@@ -42,6 +42,19 @@ class RecordedLLM(LLM):
         return Completion(answer, prompt, tokens.count(answer), self.model)
 
 
+class RecordedAnswer(LLM):
+    """Answers every prompt with one recorded text; token counts are estimates."""
+
+    def __init__(self, *, answer: str, model: str) -> None:
+        self.answer, self.model = answer, model
+
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
+    ) -> Completion:
+        prompt = sum(tokens.count(message["content"]) for message in messages)
+        return Completion(self.answer, prompt, tokens.count(self.answer), self.model)
+
+
 def prompt_key(messages: Sequence[Message]) -> str:
     """The sha256 (16 hex digits) of the last message, without the fences' nonces and the word limit, which vary."""
     text = _WORD_LIMIT.sub("", messages[-1]["content"])

@@ -1,5 +1,6 @@
-"""The demo's users and sample chats."""
+"""The demo's users and sample chats, and the questions that are asked at its end."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,10 +9,11 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.utils.timezone import now
 
-from memorybank import services
-from memorybank.llm.recorded import RecordedLLM
+from memorybank import llm, services
+from memorybank.llm.recorded import RecordedAnswer, RecordedLLM
 from memorybank.services import Bank, RunReport
-from projects.models import Membership, Project, Role, Tenant
+from projects.chat import service
+from projects.models import Conversation, Membership, Project, Role, Tenant
 from projects.tenancy import audit
 
 from .jsonl import ImportLine, LineReader
@@ -21,6 +23,8 @@ SAMPLE_FOLDER = Path(__file__).parent / "sample"
 SAMPLE_FILE = SAMPLE_FOLDER / "chats.jsonl"
 #: A large model's recorded answers to all prompts of the sample's replay, and the model name in the ledger.
 ANSWERS_FILE, ANSWERS_MODEL = SAMPLE_FOLDER / "answers.jsonl", "recorded answers of a large model (November 2026)"
+#: Questions that memory helps to answer, with a large model's answers, for the people who can log in.
+QUESTIONS_FILE = SAMPLE_FOLDER / "questions.jsonl"
 #: Two steps a day: few enough for a quick replay, and every day is still closed.
 REPLAY_STEP = timedelta(hours=12)
 DEMO_PASSWORD = "demo"  # the demo listens on this machine only
@@ -100,6 +104,21 @@ def recorded_model() -> RecordedLLM:
 def catch_up() -> RunReport:
     """Roll up the periods closed between the sample's last turn and today, while its model is still in use."""
     return services.run_due(now=now())
+
+
+def ask_questions() -> None:
+    """Ask the sample's questions now, in new chats, as a page does: each answer shows the memory that it used.
+
+    The answers are recorded, so that no model is needed. A question whose chat is there is not asked again.
+    """
+    for row in map(json.loads, QUESTIONS_FILE.read_text(encoding="utf-8").splitlines()):
+        project = Project.objects.at(row["project"]).select_related("tenant", "bank").get()
+        if Conversation.objects.filter(chat__bank=project.bank, chat__key=row["chat"]).exists():
+            continue
+        chat = services.create_chat(project.bank, key=row["chat"])
+        Conversation.objects.create(chat=chat, owner=User.objects.get(username=row["user"]))
+        with llm.using("chat", RecordedAnswer(answer=row["answer"], model=ANSWERS_MODEL)):
+            service.answer(service.ask(project, chat, row["question"], row["user"]))
 
 
 def is_loaded(lines: list[ImportLine]) -> bool:

@@ -225,6 +225,17 @@ def test_pages_have_one_width(demo: Site, chromium: Browser) -> None:
 
 
 @only_in_ci
+def test_a_newcomer_finds_an_answer_that_used_memory(demo: Site, chromium: Browser) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
+    page.goto("/")
+    page.locator('main a[href*="/chats/"]').first.click()
+    expect(page.get_by_role("link", name="Memory used")).to_be_visible()
+    page.locator("a.cite").first.click()
+    expect(page.locator(".memory-used .sources li").first).to_contain_text("PostgreSQL 16")
+    page.context.close()
+
+
+@only_in_ci
 def test_the_header_does_not_move_between_pages(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
     places = set()

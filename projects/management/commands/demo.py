@@ -80,6 +80,7 @@ class Command(MemoryCommand):
             )
             if model:
                 counts = counts + demo.catch_up()
+        demo.ask_questions()
         self.print_counts(counts.as_dict())
 
     def _print(self, text: str) -> None:

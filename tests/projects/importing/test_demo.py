@@ -1,5 +1,6 @@
 """The demo in separate processes: a newcomer's first minute."""
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
         "Notes for the message “Who is our contact at Paywright?” only:",
         "Oliver Stannard, their account manager",
         "Project memory: each line is its author's word",
-        "174 turns in 63 chats",
+        "175 turns in 64 chats",
         "0 model calls",
         "\n50 %  ",
         "billing-migration/settings/costs",
@@ -77,6 +78,11 @@ def test_it_shows_sound_memory_without_secrets_and_a_second_run_changes_nothing(
     demo = Site(tmp_path, {"DEBUG": "true"})
     checked = demo.call("check_memory")
     assert (checked.code, checked.out) == (0, "4 projects checked: coverage, tree, budget and audit log hold.\n")
+
+    answers = demo.ask("SELECT cited, memory_tokens, recalled_tokens FROM projects_answercontext")
+    assert len(answers) == 3
+    for cited, *tokens in answers:
+        assert json.loads(cited) and all(tokens), "an answer that shows no memory"
 
     for project, changes in CHANGED.items():
         output_text = demo.call("show_memory", project, "--budget", "32000").out

@@ -9,6 +9,7 @@ from memorybank import llm, services
 from memorybank.llm.recorded import RecordedLLM, prompt_key
 from projects.importing import demo
 from projects.importing.replay import replay
+from projects.models import AnswerContext
 
 #: The smallest sample project; CI replays all of them.
 SMALLEST = "harbor-robotics/trade-fair"
@@ -25,6 +26,9 @@ def test_every_prompt_of_the_replay_has_a_recorded_answer() -> None:
         replay(lines, step=demo.REPLAY_STEP, prepare=demo.prepare)
         demo.catch_up()
     assert [messages[-1]["content"][:300] for messages in model.missing.values()] == []
+    if os.environ.get("CI"):
+        demo.ask_questions()
+        assert all(answer.cited for answer in AnswerContext.objects.all()) and AnswerContext.objects.count() == 3
     for project in demo.sample_projects(lines):
         block = services.prompt_memory(project.bank).block
         assert block.tokens <= project.bank.max_tokens and len(model.used) > 10
