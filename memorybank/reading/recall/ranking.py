@@ -56,8 +56,11 @@ class Similarities:
 
 
 def idf(matching: int, total: int) -> float:
-    """BM25's inverse document frequency of a word that ``matching`` of ``total`` turns have."""
-    return math.log(1 + (total - matching + 0.5) / (matching + 0.5))
+    """BM25's inverse document frequency, above 0, of a word that ``matching`` of ``total`` turns have.
+
+    Turns may be indexed after the total was counted, so ``matching`` may be larger.
+    """
+    return math.log(1 + (max(0, total - matching) + 0.5) / (matching + 0.5))
 
 
 def shortlist(postings: Sequence[Sequence[int]], idfs: Sequence[float], limit: int) -> list[int]:

@@ -751,6 +751,21 @@ def test_somebody_is_named_by_the_whole_name_or_by_a_part_with_a_capital(questio
     assert [person for person in people if asks.names(person)] == named
 
 
+def test_turns_that_are_indexed_while_a_question_is_answered_do_no_harm() -> None:
+    """The number of all turns is older than the turns with a word, which may then be more."""
+    bank, question = make_bank(), parse_question(make_bank(), "Which crane is orange?", None)
+    say(bank, "first", "The ferry is late.")
+    cover(bank)
+    services.reindex(bank)
+    known = IndexCache(bank)
+    known.postings([])
+    for number in range(5):
+        say(bank, f"crane{number}", "The crane is orange.")
+    cover(bank)
+    services.reindex(bank)
+    assert len(search(known, question, without=None, limit=9).ranked) == 5
+
+
 @pytest.mark.parametrize(
     ("question", "aim"),
     [
