@@ -6,7 +6,7 @@ of an affected digest stays only if the facts that it cites all remain and conta
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
@@ -64,6 +64,10 @@ class TurnWords:
                 texts += [part.speaker, dates.resolve(part.text, day), dates.resolve(part.text, day, replace=True)]
             self._words[key] = frozenset(word for text in texts for word in terms(text))
         return self._words[key]
+
+    def of_turns(self, outputs: Iterable[Output]) -> frozenset[str]:
+        """The words of several turns."""
+        return frozenset[str]().union(*map(self.words, outputs))
 
 
 def _affected_leaves(outputs: OutputsByChat) -> list[Entry]:
@@ -234,7 +238,7 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
         counts["summaries"] += 1
         leaf.delete()
         return {fact.pk for fact in unsupported}
-    leaf.facts.exclude(original="").update(original="", original_speaker="")  # the model had read the removed turns
+    _forget_originals(facts, usable, words)
     leaf.stale = leaf.stale or any(not usable.keys().isdisjoint(fact.citations) for fact in unsupported)
     leaf.tokens -= sum(fact.tokens for fact in unsupported)
     leaf.output_count, leaf.updates = len(remaining), leaf.updates + 1
@@ -251,11 +255,41 @@ def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed
     if not usable.keys() >= set(fact.citations):
         return False
     cited = [usable[output] for output in fact.citations]
+    if fact.edited_by and _is_in_own_words(fact, cited, removed, words):
+        return True
     if not all(output.has_words for output in cited):  # expired text cannot be compared, but extracted facts quote it
         return (fact.detail or leaf.method.startswith(EXTRACTIVE)) and not fact.text.startswith("(")
-    if fact.edited_by and removed.isdisjoint(fact.citations):  # a person's own words
-        return True
-    return frozenset[str]().union(*map(words.words, cited)).issuperset(terms(fact.text))
+    return words.of_turns(cited).issuperset(terms(fact.text))
+
+
+def _is_in_own_words(fact: Fact, cited: Sequence[Output], removed: set[int], words: TurnWords) -> bool:
+    """Whether a person's text can have no words from what was removed of the cited turns.
+
+    What is only hidden, because it quotes private memory, can still be compared; what was erased cannot.
+    """
+    cut = {output.pk for output in cited} & removed
+    quoting = (
+        Output.objects.filter(pk__in=cut, quotes_private=True).exclude(question="").exclude(answer="", messages=[])
+    )
+    whole = list(quoting) if cut else []
+    hidden = words.of_turns(whole) - words.of_turns(cited)
+    return len(whole) == len(cut) and hidden.isdisjoint(terms(fact.text))
+
+
+def _forget_originals(facts: Iterable[Fact], usable: Mapping[int, Output], words: TurnWords) -> None:
+    """Forget the original text of corrected facts, unless the cited turns contain every word of it.
+
+    The model that wrote it had read the removed turns. Where it stays, it still keeps the corrected statement out.
+    """
+    forgotten = [
+        fact.pk
+        for fact in facts
+        if fact.original
+        and not words.of_turns(usable[output] for output in fact.citations if output in usable).issuperset(
+            terms(f"{fact.original} {fact.original_speaker}")
+        )
+    ]
+    Fact.objects.filter(pk__in=forgotten).update(original="", original_speaker="")
 
 
 def _prune_digests(digests: Iterable[Entry], counts: Counter[str]) -> set[int]:

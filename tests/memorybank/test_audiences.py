@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from memorybank import services
+from memorybank.core.quotes import Quotes
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, BlockLineVersion, Chat, Entry, Fact, FactSource, StoredBlock
 from tests.support.factories import block_of, day_of_leaves, make_bank, run
@@ -140,6 +141,32 @@ def test_a_pin_outlasts_a_private_spell_even_if_an_answer_quotes_what_is_private
         remembered(bank, MONDAY + hours * HOUR + HOUR / 2)
         assert Fact.objects.get(pk=fact.pk).pinned
     assert "surgeon" in block_of(bank)[0]
+
+
+@pytest.mark.parametrize(
+    ("corrected", "stays"), [("The crane stands in hall 8.", True), ("Hall 8, 91,500 euro.", False)]
+)
+def test_a_correction_outlasts_an_answer_that_quotes_what_became_private(corrected: str, stays: bool) -> None:
+    bank = bank_with_chats(salary=None)
+    question, quotes = "The crane stands in hall 3.", Quotes(chats=frozenset(["salary"]))
+    services.record(
+        bank,
+        chat_key="hall",
+        author="ben",
+        question=question,
+        answer=SALARY,
+        quotes=quotes,
+        created_at=MONDAY,
+        now=MONDAY,
+    )
+    remembered(bank)
+    [fact] = Fact.objects.filter(text__contains="hall 3")
+    services.edit_facts(bank, fact_ids=[fact.pk], text=corrected, actor="ben", now=MONDAY + HOUR)
+    services.set_audience(bank, chat_key="salary", readers=[ANN], actor="ann", now=MONDAY + 2 * HOUR)
+    assert Chat.objects.get(key="hall").outputs.get().quotes_private
+    remembered(bank, MONDAY + 3 * HOUR)
+    assert seen_by(bank, services.NOBODY, "91,500") == set()
+    assert (corrected in block_of(bank)[0], question in block_of(bank)[0]) == (stays, not stays)
 
 
 def test_the_pin_of_a_digests_line_passes_to_what_it_rested_on(model: ScriptedLLM) -> None:

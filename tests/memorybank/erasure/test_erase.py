@@ -160,6 +160,26 @@ def test_what_others_said_in_the_same_chat_stays() -> None:
     assert services.recall(bank, "ferry to Lisbon")
 
 
+@pytest.mark.parametrize("beside", ["The night ferry sails from pier nine.", "The night ferry carries annexes."])
+def test_a_corrected_statement_stays_out_when_another_turn_is_erased(model: ScriptedLLM, beside: str) -> None:
+    """Unless it had words of that turn: then nothing may keep it."""
+    bank = make_bank()
+    say(bank, "ferry", "The night ferry sails from pier nine.", author="Omar", at=MONDAY - MINUTE)
+    secret = say(bank, "ferry", SECRET, author="Zelda", at=MONDAY)
+    model.answer = f"- fact: {beside} [1]\n- fact: Zelda says it is late. [1]"
+    run(MONDAY + HOUR)
+    fact = Fact.objects.get(text=beside)
+    services.edit_facts(bank, fact_ids=[fact.pk], text="It was cancelled last winter.", actor="Omar", now=MONDAY)
+    services.erase(bank, output=secret.pk, actor="Zelda", now=MONDAY + 2 * HOUR)
+    fact.refresh_from_db()
+    assert (fact.text, fact.original) == ("It was cancelled last winter.", "" if "annexes" in beside else beside)
+    model.answer = "- fact: The night ferry sails from pier nine. [1]"
+    run(MONDAY + DAY)
+    texts = " ".join(Fact.objects.values_list("text", flat=True))
+    assert "Zelda says it is late." not in texts  # so the leaf was written anew
+    assert ("pier nine" in texts) is ("annexes" in beside)
+
+
 def test_what_others_said_in_the_same_chat_is_written_anew_by_the_model(model: ScriptedLLM) -> None:
     bank = make_bank(max_tokens=2000)
     planted(bank, beside=OTHER_MESSAGE)
