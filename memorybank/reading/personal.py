@@ -10,7 +10,7 @@ from memorybank import conf, prompts
 from memorybank.core.memory_line import MemoryLine, Source, Text
 from memorybank.core.packing.notes import Passage, pack_notes
 from memorybank.language.dates import format_date
-from memorybank.models import NOBODY, Bank, Fact, FactQuerySet
+from memorybank.models import NOBODY, Bank, Fact, FactQuerySet, FactSource
 
 #: The first line of the personal part.
 PERSONAL_HEADER = prompts.text("memory.personal")
@@ -79,8 +79,16 @@ def personal_facts(bank: Bank, asker: Asker) -> FactQuerySet:
 
 
 def in_own_words(facts: Iterable[Fact], asker: Asker) -> FactQuerySet:
-    """The facts among ``facts`` that rest on the asker's own words only."""
-    return Fact.objects.filter(pk__in=[fact.pk for fact in facts]).only_from(asker.author)
+    """The facts among ``facts`` that rest on the asker's own words only.
+
+    Also lines of digests, all of whose sources do.
+    """
+    ids = [fact.pk for fact in facts]
+    sources = FactSource.objects.filter(fact__in=ids)
+    own = Fact.objects.filter(pk__in=sources.values("source")).only_from(asker.author).values("pk")
+    mixed = sources.exclude(source__in=own).values("fact")
+    lines = Fact.objects.filter(pk__in=sources.values("fact")).exclude(pk__in=mixed)
+    return _either(Fact.objects.filter(pk__in=ids).only_from(asker.author), lines)
 
 
 def preferences_of(banks: Iterable[int], asker: Asker) -> FactQuerySet:

@@ -70,13 +70,15 @@ def sources_of(bank: Bank, text: str, origins: Collection[Origin], own: Mapping[
 
 
 def own_lines(facts: FactQuerySet, lines: Iterable[Fact], author: str) -> dict[int, list[Fact]]:
-    """What ``author`` may correct of each line: itself if it rests on their words alone, or such sources of it.
+    """What ``author`` may correct of each line: itself if it rests on their words alone; otherwise such sources of it.
 
     ``facts`` are those that they may read. Of a summary's sources, those come first that share most words with it.
     """
     rows = {line.pk: line for line in lines}
     readable = facts.filter(hidden=False, superseded_by=None)
-    own = {pk: [rows[pk]] for pk in readable.filter(pk__in=rows).only_from(author).values_list("pk", flat=True)}
+    in_own_words = services.in_own_words(rows.values(), services.Asker(author=author)).values("pk")
+    whole = readable.filter(pk__in=rows).filter(pk__in=in_own_words).values_list("pk", flat=True)
+    own = {pk: [rows[pk]] for pk in whole}
     said = readable.filter(restated_by__in=[pk for pk in rows if pk not in own]).only_from(author)
     pairs = list(said.values_list("restated_by", "pk"))
     sources = readable.in_bulk({source for _, source in pairs})

@@ -78,6 +78,11 @@ class Row:
     pieces: list[tuple[str, bool]] = field(default_factory=list)
     own: list[Fact] = field(default_factory=list)
 
+    @property
+    def is_shortened(self) -> bool:
+        """Whether the line has not the whole text of its fact: a block shortens dates that its heading completes."""
+        return self.fact is not None and not self.line.text.startswith(self.fact.text.rstrip("."))
+
 
 def meter(block: Text, budget: int) -> list[Segment]:
     """The tokens of the budget that each part of the block uses, and the free ones."""

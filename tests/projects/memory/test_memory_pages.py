@@ -36,6 +36,24 @@ class MemoryPageCase(Cast):
     def url(self, name: str = "memory", *more: Any) -> str:
         return reverse(name, args=["acme", "apollo", *more])
 
+    def summary(self, text: str, *sources: Fact) -> Fact:
+        """The line of a digest that a model wrote of these facts, as the block tells it."""
+        background = Entry.objects.create(
+            bank=self.apollo.bank,
+            granularity="background",
+            period_start=EPOCH,
+            output_count=2,
+            first_at=NOON,
+            last_at=NOON,
+            method="model",
+            tokens=100,
+        )
+        line = add_fact(background, text, speaker="", detail=False, citations=[fact.pk for fact in sources])
+        self.apollo.bank.entries.leaves().absorb_into(background)
+        Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, consolidate_at=NOON)
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=3))
+        return line
+
     def see(self, user: User, name: str = "memory", *more: Any, **query: Any) -> Any:
         self.client.force_login(user)
         return self.client.get(self.url(name, *more), query)
@@ -135,26 +153,32 @@ class NowTest(MemoryPageCase):
         ferry = Fact.objects.get(text=FERRY)
         self.remember(self.apollo, "tom", "The harbour opens at noon.", "c9")
         harbour = Fact.objects.get(text__contains="harbour")
-        background = Entry.objects.create(
-            bank=self.apollo.bank,
-            granularity="background",
-            period_start=EPOCH,
-            output_count=2,
-            first_at=NOON,
-            last_at=NOON,
-            method="model",
-        )
-        cited = [harbour.pk, ferry.pk]
-        line = add_fact(background, "harbour opens at noon, ferry Tuesday", speaker="", detail=False, citations=cited)
-        self.apollo.bank.entries.leaves().absorb_into(background)
-        Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, consolidate_at=NOON)
-        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=3))
+        line = self.summary("harbour opens at noon, ferry Tuesday", harbour, ferry)
         for name in ("memory", "memory-facts"):
             [row] = [row for row in self.see(self.bob, name).context["rows"] if row.fact and row.fact.pk == line.pk]
             self.assertEqual(row.own, [ferry])
-        self.assertContains(self.see(self.bob), "You said a part of this. If it is wrong, correct it")
+        self.assertContains(self.see(self.bob), "This line sums up what you and others said. Only your own words")
         self.assertContains(self.see(self.bob), f"{FERRY}</textarea>")
+        self.assertContains(self.see(self.bob), ">Correct my words</button>")
         self.assertContains(self.see(self.bob, "memory-own", ferry.pk), FERRY)
+
+    def test_a_member_corrects_the_line_of_a_summary_of_own_words_alone_as_it_reads(self) -> None:
+        line = self.summary("the crane is orange, the ferry sails Tuesdays", self.crane, Fact.objects.get(text=FERRY))
+        [row] = [row for row in self.see(self.bob).context["rows"] if row.fact and row.fact.pk == line.pk]
+        self.assertEqual(row.own, [line])
+        self.assertContains(self.see(self.bob), f"{line.text}</textarea>")
+        self.assertNotContains(self.see(self.bob), f"{FERRY}</textarea>")
+        correction = {"do": "edit", "fact": PublicId().to_url(line.pk), "text": "the crane is green"}
+        self.client.post(self.url("memory-mine-decide"), correction)
+        line.refresh_from_db()
+        self.assertEqual((line.text, line.edited_by), ("the crane is green", "bob"))
+
+    def test_the_box_has_the_whole_text_of_a_line_whose_dates_the_page_shortens(self) -> None:
+        words, shown = "The line above shows this text in short.", "The zanzibar crane is orange since Friday 6 March."
+        for user in (self.bob, self.alice):
+            self.assertContains(self.see(user), words, count=1)
+            self.assertContains(self.see(user), f"{shown}</summary>")
+            self.assertContains(self.see(user), f"{CRANE}</textarea>")
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
         question = "What colour is the zanzibar crane?"
