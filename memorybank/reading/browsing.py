@@ -1,9 +1,11 @@
 """Browse a bank's facts: what a person may see, search results, and where each fact comes from."""
 
+import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
@@ -15,12 +17,17 @@ from memorybank.core.fact_state import FactState
 from memorybank.models import NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
+from memorybank.reading.recall.index_terms import content_words, split_words
 from memorybank.reading.recall.notes import visible_sentences
 from memorybank.reading.recall.visibility import VisibleSentence, trusting
 from memorybank.reading.trust import trusted_speakers
+from memorybank.reading.turn_filter import containing
 
-#: Maximum of facts that a search returns.
+#: Maximum of facts that a search returns of those with its words, and of those in which its last word begins one.
 MAX_FOUND_FACTS = 200
+#: The score of a fact in which the last word only begins one: it is below that of every fact with the words.
+BEGUN_WORD_SCORE = -1.0
+_LAST_WORD = re.compile(r"([^\W_]+(?:['’.-][^\W_]+)*)\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +89,41 @@ def facts_from(bank: Bank, outputs: Collection[int], *, viewer: str = NOBODY) ->
 def search_facts(bank: Bank, question: str, *, viewer: str = NOBODY, now: datetime = PRESENT) -> dict[FactState, float]:
     """The facts about the subject of a question that ``viewer`` may read, with their scores, best first.
 
-    Replaced, hidden and quarantined facts are included, after all others. ``bank`` must have been read just now.
+    Replaced, hidden and quarantined facts are included, after all others. Last come the facts in which the last word
+    only begins one. ``bank`` must have been read just now.
     """
     facts = facts_about(bank, question, limit=MAX_FOUND_FACTS, now=now, viewer=viewer)
     if facts:
         restating = FactSource.objects.filter(source__in=[fact.pk for fact in facts]).values("fact")
         lines = bank.facts.filter(tier__isnull=False, pk__in=restating).visible_to(viewer)
         facts |= dict.fromkeys(lines.states(viewer=viewer), 0.0)
+    begun = _with_begun_word(bank, question, viewer, known={fact.pk for fact in facts})
+    return _valid_first(facts) | _valid_first(dict.fromkeys(begun, BEGUN_WORD_SCORE))
+
+
+def _valid_first(facts: Mapping[FactState, float]) -> dict[FactState, float]:
     return dict(sorted(facts.items(), key=lambda found: not found[0].is_visible))
+
+
+def _with_begun_word(bank: Bank, question: str, viewer: str, *, known: Set[int]) -> list[FactState]:
+    """The newest facts, other than ``known`` ones, that have all words of a question, of the last at least a beginning.
+
+    They are found by their own text, because the index has no readable words (docs/decisions/0077).
+    """
+    last = _LAST_WORD.search(question)
+    if last is None:
+        return []
+    *before, begun = split_words(last[1])
+    begun = begun if before else last[1]
+    whole = {*content_words(question[: last.start()]), *content_words(" ".join(before))}
+    begins = re.compile(rf"(?:^|\W|_){re.escape(begun)}", re.IGNORECASE)
+    facts = _readable(bank.facts.filter(containing(begun, "text", "speaker")), viewer)
+    rows = facts.order_by("-said_on", "-pk").values_list("pk", "text", "speaker").iterator()
+    texts = ((pk, f"{text} {speaker}") for pk, text, speaker in rows if pk not in known)
+    matching = (pk for pk, text in texts if begins.search(text) and whole <= set(content_words(text)))
+    newest = {pk: place for place, pk in enumerate(islice(matching, MAX_FOUND_FACTS))}
+    states = bank.facts.filter(pk__in=newest).states(viewer=viewer) if newest else []
+    return sorted(states, key=lambda fact: newest[fact.pk])
 
 
 def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:

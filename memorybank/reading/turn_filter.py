@@ -1,8 +1,10 @@
-"""Restrict a search or a list to some turns: by author, chat, days and metadata."""
+"""Restrict a search or a list: to turns by author, chat, days and metadata, or to texts that contain a word."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, tzinfo
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.db.models import Q
@@ -24,6 +26,15 @@ def days_between(column: str, since: date | None, until: date | None, tz: tzinfo
     if until and until <= LAST_DAY:
         days &= Q(**{f"{column}__lte": datetime.combine(max(until, FIRST_DAY), time.max, tz)})
     return days
+
+
+def containing(word: str, *columns: str) -> Q:
+    """A condition: one of these columns has the word, or a longer one that contains it, in any case."""
+    # SQLite ignores case for ASCII only.
+    spellings = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+    return reduce(
+        or_, (Q(**{f"{column}__icontains": spelling}) for column in columns for spelling in sorted(spellings))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 from functools import reduce
-from operator import or_
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, Subquery
 
 from memorybank.models import Bank, Chat, ChatReader, Output
 from memorybank.models.chat import ChatQuerySet
+from memorybank.reading.turn_filter import containing
 
 #: Further words of a search are ignored.
 MAX_SEARCH_WORDS = 8
@@ -55,13 +55,5 @@ def containing_words(words: str) -> Q:
 
 
 def _containing_word(word: str) -> Q:
-    turns = Output.objects.filter(_containing(word, "question", "answer"), chat=OuterRef("chat"))
-    return _containing(word, "chat__title") | Q(Exists(turns))
-
-
-def _containing(word: str, *columns: str) -> Q:
-    # SQLite ignores case for ASCII only.
-    spellings = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
-    return reduce(
-        or_, (Q(**{f"{column}__icontains": spelling}) for column in columns for spelling in sorted(spellings))
-    )
+    turns = Output.objects.filter(containing(word, "question", "answer"), chat=OuterRef("chat"))
+    return containing(word, "chat__title") | Q(Exists(turns))

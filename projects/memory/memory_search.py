@@ -21,12 +21,15 @@ MAX_PROJECTS, MAX_LINES_OF_ONE, MAX_LINES = 10, 5, 20
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """A line of memory, its project, and its address on the project's memory page. The best has the lowest ``rank``."""
+    """A line of memory, its project, and its address on the project's memory page. The best has the lowest ``rank``.
+
+    Lines in which the last word of the search only begins one come last.
+    """
 
     row: memory_rows.Row
     project: Project
     address: str
-    rank: tuple[bool, float]
+    rank: tuple[bool, bool, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
     found = services.search_facts(project.bank, words, viewer=person)
     if not found:
         return
-    rank = {fact.pk: (not fact.is_visible, -score) for fact, score in found.items()}
+    rank = {fact.pk: (score < 0, not fact.is_visible, -score) for fact, score in found.items()}
     valid = {fact.pk for fact in found if fact.is_visible}
     facts = services.browse(project.bank, viewer=person).filter(pk__in=list(rank)).may_be_shown()
     # A fact that a private one replaced has no badge that says so: it is left out.

@@ -113,7 +113,8 @@ def test_narrowing_takes_a_chat_out_at_once_and_keeps_what_people_decided() -> N
     remembered(bank, MONDAY + 3 * HOUR)
     fact.refresh_from_db()
     assert (fact.pinned, fact.text, fact.tier) == (True, "The surgeon gets 92,000 euro.", None)
-    assert seen_by(bank, ANN, "92,000") == {"facts", "export", "entries"}
+    assert seen_by(bank, ANN, "92,000") == {"facts", "search", "export", "entries"}
+    assert seen_by(bank, BEN, "92,000") == seen_by(bank, services.NOBODY, "92,000") == set()
     services.set_audience(bank, chat_key="salary", readers=None, actor="ann", now=MONDAY + 4 * HOUR)
     remembered(bank, MONDAY + 5 * HOUR)
     assert "92,000 euro" in block_of(bank)[0]

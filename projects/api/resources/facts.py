@@ -41,7 +41,11 @@ router = Router(tags=["memory"])
 
 About = Annotated[
     StorableText,
-    Query("", max_length=1000, description="Search for facts about this, best first, in one page of at most 200."),
+    Query(
+        "",
+        max_length=1000,
+        description="Search for facts about this, best first, in one page; its last word may be the beginning of one.",
+    ),
 ]
 
 

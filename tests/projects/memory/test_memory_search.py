@@ -19,7 +19,7 @@ from tests.support.cast import NOON, Cast, without_models
 OLD, NEW = "The zanzibar crane of the Bremen yard is orange.", "The zanzibar crane is blue."
 SURGEON = "The surgeon of the zanzibar ward starts on 1 June."
 #: Queries of the page apart from the search in memory, and those in each project.
-PAGE_QUERIES, PROJECT_QUERIES = 15, 8
+PAGE_QUERIES, PROJECT_QUERIES = 15, 9
 
 
 @without_models
@@ -58,6 +58,26 @@ class MemorySearchTest(Cast):
         self.assertContains(page, "Apollo · 2 March 2026 · Fact")
         self.assertContains(page, "No chat of yours has “zanzibar” in it.")
         self.assertContains(self.follow(page, NEW), NEW)
+
+    def test_the_last_word_may_be_the_beginning_of_one_and_whole_words_come_first(self) -> None:
+        lamps = "The lamp 22600-B of NWC-2026-14 costs 40 euros.", "The old lamp 22600 costs 55 euros."
+        self.remember(self.apollo, "bob", lamps[1], "whole")
+        self.remember(self.apollo, "bob", lamps[0], "begun")
+        self.assertEqual(self.found(self.vera, "22600"), [lamps[1], lamps[0]])
+        for words in ("NWC-2026", "nwc-", "lamp NWC-2026", "22600-b nwc-20", "(NWC-2026-1"):
+            self.assertEqual(self.found(self.vera, words)[-1:], [lamps[0]], words)
+        self.assertEqual(self.found(self.vera, "2600"), [])  # not the middle of a word
+        self.assertEqual(self.found(self.vera, "quokka NWC-2026"), [])
+        self.assertEqual(self.found(self.charlie, "NWC-2026"), [])
+        facts = self.client.get(reverse("memory-facts", args=["acme", "apollo"]), {"q": "NWC-2026"})
+        self.assertEqual(facts.status_code, 404)  # charlie is a stranger
+        page = self.search(self.bob, "NWC-2026", reverse("memory-facts", args=["acme", "apollo"]))
+        self.assertContains(page, lamps[0])
+        self.assertContains(self.search(self.bob, "NWC-2026", reverse("project", args=["acme", "apollo"])), lamps[0])
+        services.hide(self.apollo.bank, fact_ids=[Fact.objects.get(text=lamps[0]).pk], actor="alice")
+        self.assertEqual(self.found(self.vera, "NWC-2026"), [])
+        memory = services.prompt_memory(self.apollo.bank, question="NWC-20")
+        self.assertEqual(memory.recalled.lines, ())  # a chat is given nothing for it
 
     def test_it_is_found_on_the_page_of_its_project_only(self) -> None:
         hermes = self.project(self.acme, "hermes")
