@@ -1,4 +1,7 @@
-"""Show times on pages in the reader's time zone, which the browser tells in a cookie; without it, in the site's."""
+"""Show times on pages in the reader's time zone, which the browser tells in a cookie; without it, in the site's.
+
+The pages of a project activate its own zone instead.
+"""
 
 from collections.abc import Callable
 from zoneinfo import ZoneInfo

@@ -50,7 +50,7 @@ def project_view(name: str, *, post: bool = False) -> Callable[[ProjectView], Pr
 @require_http_methods(["GET", "HEAD", "POST"])
 @login_required
 def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
-    """Create a project with memory off, then redirect to its settings."""
+    """Create a project with memory off, in the creator's time zone, then redirect to its settings."""
     tenant_row = permissions.enter_tenant(request.user, tenant)
     form = NewProjectForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -59,6 +59,8 @@ def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
         except InvalidInput as error:
             form.add_error("slug", str(error).partition(": ")[2] or str(error))
         else:
+            zone = str(timezone.get_current_timezone())
+            services.configure(project.bank, actor=request.user.get_username(), timezone=zone)
             messages.success(request, _("%(project)s is created. Its memory is off.") % {"project": project})
             return redirect("project-settings", tenant, project.slug)
     status = 400 if form.is_bound else 200

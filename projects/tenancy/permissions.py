@@ -9,6 +9,7 @@ from django.db.models import QuerySet, Value
 from django.db.models.functions import Concat
 from django.http import Http404
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memorybank import services
@@ -134,10 +135,14 @@ def _visible(user: User | AnonymousUser, path: str) -> Project:
 
 
 def _enter_only(projects: QuerySet[Project]) -> Project:
-    """Enter the bank and tenant of the only project; return it. Raises :class:`Http404` if there is none."""
+    """Enter the bank and tenant of the only project, and its time zone for this request; return the project.
+
+    Raises :class:`Http404` if there is none.
+    """
     with services.all_banks_entered():
         project = get_object_or_404(projects.select_related("tenant", "bank"))
     services.enter(project.bank_id, owners=[project.tenant_id])
+    timezone.activate(project.bank.tz)
     return project
 
 

@@ -159,9 +159,22 @@ class PagesTest(Cast):
             ("", "2 Mar 2026, 12:00", "UTC"),
         ):
             self.client.cookies["time_zone"] = zone
-            page = self.client.get(self.chat_url(chat))
+            page = self.client.get(reverse("home"))
             self.assertContains(page, f"{shown}</time>")
             self.assertContains(page, f"Times are in {named}.")
+
+    def test_times_of_a_project_are_in_its_own_zone_which_the_page_names(self) -> None:
+        services.configure(self.apollo.bank, timezone="Asia/Tokyo", actor="alice")
+        chat = self.begin_chat(self.bob, self.apollo)
+        turn = {"chat_key": chat.key, "author": "bob", "question": "When?", "answer": "Now."}
+        services.record(self.apollo.bank, **turn, now=NOON, created_at=NOON)  # type: ignore[arg-type]
+        self.client.force_login(self.bob)
+        self.client.cookies["time_zone"] = "America/New_York"
+        for page in (self.chat_url(chat), reverse("project", args=["acme", "apollo"])):
+            self.assertContains(self.client.get(page), "2 Mar 2026, 21:00</time>")
+            self.assertContains(self.client.get(page), "Times are in Asia/Tokyo, the project’s time zone.")
+        self.assertContains(self.client.get(self.chat_url(chat)), 'title="Asia/Tokyo"')
+        self.assertContains(self.client.get(reverse("home")), "Times are in America/New_York.")
 
     def test_a_long_chat_is_shown_in_pages(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)

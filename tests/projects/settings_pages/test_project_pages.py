@@ -30,11 +30,13 @@ class DeskTest(Cast):
         sent = {name: value for name, value in {**values, **changes}.items() if value not in (None, False)}
         return self.client.post(reverse("project-settings", args=PROJECT_SLUGS), sent)
 
-    def test_a_project_is_created_by_its_name_with_its_memory_off(self) -> None:
+    def test_a_project_is_created_by_its_name_with_its_memory_off_in_the_zone_of_its_creator(self) -> None:
+        self.client.cookies["time_zone"] = "Etc/GMT+5"
         answer = self.client.post(reverse("new-project", args=["acme"]), {"name": "Night Shift"})
         self.assertRedirects(answer, reverse("project-settings", args=["acme", "night-shift"]))
         project = Project.objects.at("acme/night-shift").get()
         self.assertEqual((project.name, project.bank.enabled), ("Night Shift", False))
+        self.assertEqual(project.bank.timezone, "Etc/GMT+5")
         self.assertIn("Night Shift", self.client.get("/").content.decode())
 
     def test_a_taken_or_impossible_address_is_refused_beside_its_field(self) -> None:
