@@ -83,8 +83,10 @@ MetadataIn = Annotated[
     Field(max_length=services.MAX_METADATA_ENTRIES, examples=[{"ticket": "T-17"}]),
 ]
 _LABELS: TypeAdapter[dict[str, Any]] = TypeAdapter(MetadataIn)
-From = Annotated[date | None, Query(None, alias="from", description="The first day, in the project's time zone.")]
-To = Annotated[date | None, Query(None, alias="to", description="The last day.")]
+From = Annotated[
+    date | None, Query(None, alias="from", description="The first day, from its start in the project's time zone.")
+]
+To = Annotated[date | None, Query(None, alias="to", description="The last day, until its end.")]
 Author = Annotated[StorableText, Query("", max_length=200, description="Turns of this author, or that quote them.")]
 OfChat = Annotated[StorableText, Query("", max_length=200, description="The key of a chat.")]
 Metadata = Annotated[

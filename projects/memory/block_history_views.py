@@ -1,12 +1,13 @@
 """The page of the block's history: at a moment, between two moments, and at each of its last changes."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import Any
 
 from django import forms
 from django.core.validators import MinValueValidator
 from django.http import HttpResponse
 from django.utils import timezone
+from django.utils.dateparse import parse_date
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
@@ -19,32 +20,41 @@ EARLIEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def _moment_field(label: str = "") -> forms.DateTimeField:
-    picker = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
+    picker = forms.DateInput({"type": "date"}, format="%Y-%m-%d")
     bounds = [MinValueValidator(EARLIEST_MOMENT)]
     return forms.DateTimeField(label=label, required=False, widget=picker, validators=bounds)
 
 
 class MomentsForm(forms.Form):
-    """One moment, or two; ``change`` is the exact moment of a change."""
+    """One moment, or two; ``change`` is the exact moment of a change.
+
+    People choose days of the project's time zone; addresses may name a time of the day, too.
+    """
 
     at = _moment_field(_("Memory as of"))  # type: ignore[arg-type]  # lazy
     to = _moment_field(_("and changes until"))  # type: ignore[arg-type]  # lazy
     change = _moment_field()
 
-    def moment(self, name: str, now: datetime) -> datetime | None:
-        """The moment in a field, at most ``now``; None if the field is empty or invalid."""
+    def moment(self, name: str, now: datetime, *, end: bool = False) -> datetime | None:
+        """The moment in a field, at most ``now``; None if the field is empty or invalid.
+
+        Of a day without a time, its start, or with ``end`` its end.
+        """
         self.is_valid()
         moment: datetime | None = self.cleaned_data.get(name)
+        if moment and end and parse_date(self.data[name].strip()):
+            moment = datetime.combine(moment.date(), time.max, moment.tzinfo)
         return moment and min(moment, now)
 
 
 @memory_page("memory-past")
 def past_page(page: MemoryPage) -> HttpResponse:
     form, now = MomentsForm(page.request.GET), timezone.now()
-    at, to, change = (form.moment(name, now) for name in ("at", "to", "change"))
+    to, change = form.moment("to", now, end=True), form.moment("change", now)
+    at = form.moment("at", now, end=to is None)
     kept_since = services.block_kept_since(page.bank, now=now)
     context: dict[str, Any] = {
-        "form": form if form.errors else MomentsForm(initial={"at": at, "to": to}),  # in the reader's time zone
+        "form": form if form.errors else MomentsForm(initial={"at": at, "to": to}),
         "kept_since": kept_since,
         "changes": block_history.latest(page.bank, include_hidden=page.may_act),
     }

@@ -107,8 +107,10 @@ class RecallFilter(Body):
 
     author: Annotated[StorableText, Field(max_length=200)] = ""
     chat: Annotated[StorableText, Field(max_length=200, description="The key of a chat.")] = ""
-    since: date | None = Field(None, alias="from", description="The first day, in the project's time zone.")
-    until: date | None = Field(None, alias="to", description="The last day.")
+    since: date | None = Field(
+        None, alias="from", description="The first day, from its start in the project's time zone."
+    )
+    until: date | None = Field(None, alias="to", description="The last day, until its end.")
     metadata: MetadataIn = {}
     kinds: list[HitKind] = Field([], max_length=len(HitKind), description="Kinds of hits; empty: all.")
 

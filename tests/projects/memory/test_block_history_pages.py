@@ -38,6 +38,20 @@ class PastTest(MemoryPageCase):
         self.assertNotContains(page, FERRY)
         self.assertContains(self.then(self.alice, at=LATER, to=LATER), "There is no difference.")
 
+    def test_a_day_without_a_time_is_all_of_it_in_the_project_s_zone(self) -> None:
+        services.configure(self.apollo.bank, timezone="Asia/Tokyo", actor="alice", now=RENDERED_AT)
+        hidden = datetime.fromisoformat("2026-03-03T23:59:00+09:00")
+        services.hide(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice", now=hidden)
+        days = {"at": "2026-03-03", "to": "2026-03-03"}
+        page = self.see(self.alice, "memory-past", **days)
+        self.assertContains(page, f"<del><b>bob</b> {CRANE}</del>")
+        self.assertContains(page, "From 3 Mar 2026, 00:00 to 3 Mar 2026, 23:59")
+        self.assertContains(page, 'type="date" name="at" value="2026-03-03"')
+        self.assertContains(self.see(self.alice, "memory-past", at="2026-03-02"), CRANE)
+        self.assertNotContains(self.see(self.alice, "memory-past", at="2026-03-03"), CRANE)
+        page = self.see(self.alice, "memory-past", at="2026-03-04", to="2026-03-05")
+        self.assertContains(page, "There is no difference.")
+
     def test_what_was_hidden_or_put_right_since_is_for_who_decides(self) -> None:
         self.hide()
         for moments in ({"at": RENDERED_AT}, {"change": LATER}, {"at": RENDERED_AT, "to": LATER}):
