@@ -14,12 +14,13 @@ from django.db.models.functions import Coalesce
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.fact_state import FactState
+from memorybank.language.terms import distinct_terms
 from memorybank.models import NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.index_terms import content_words, split_words
 from memorybank.reading.recall.notes import visible_sentences
-from memorybank.reading.recall.visibility import VisibleSentence, trusting
+from memorybank.reading.recall.visibility import VisibleSentence, is_same_statement, trusting
 from memorybank.reading.trust import trusted_speakers
 from memorybank.reading.turn_filter import containing
 
@@ -148,3 +149,28 @@ def sentences(
     lines = trusting(visible_sentences(bank, {output for output, _ in places}, viewer), trusted_speakers(bank.pk))
     sentences = {(output, line.place): line for output, visible in lines.items() for line in visible}
     return {place: sentences[place] for place in places if place in sentences}
+
+
+def facts_stating(
+    bank: Bank, sentences: Mapping[tuple[int, int], VisibleSentence], *, viewer: str = NOBODY
+) -> dict[tuple[int, int], int]:
+    """For each of these sentences, by place, the fact that states the same of its turn and that ``viewer`` may read.
+
+    Sentences that no fact states are missing. One query.
+    """
+    readable = browse(bank, viewer=viewer).may_be_shown()
+    cited = FactOutput.objects.filter(output__in={output for output, _ in sentences}, fact__in=readable.values("pk"))
+    stated: dict[int, list[tuple[int, frozenset[str]]]] = defaultdict(list)
+    for output, fact, text in cited.values_list("output", "fact", "fact__text"):
+        stated[output].append((fact, distinct_terms(text)))
+    found: dict[tuple[int, int], int] = {}
+    for place, sentence in sentences.items():
+        words = distinct_terms(sentence.text)
+        same = [
+            (len(words & own) / len(words | own), fact)
+            for fact, own in stated[place[0]]
+            if is_same_statement(words, own)
+        ]
+        if same:
+            found[place] = max(same)[1]
+    return found

@@ -83,6 +83,7 @@ from memorybank.reading.browsing import (
     browse,
     count_to_review,
     facts_from,
+    facts_stating,
     origins,
     resting_beside,
     search_facts,

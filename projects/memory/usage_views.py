@@ -114,8 +114,20 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
     sentences = services.sentences(project.bank, places, viewer=viewer)
     pages = own_pages(project.bank, {output for output, _ in sentences}, reader)
     first = len(given.lines) + len(given.personal)
+    stated = services.facts_stating(project.bank, sentences, viewer=viewer)
+    facts = [[stated[place]] if place in stated else [] for place in places]
+    private = _fact_lines(project, facts, reader, viewer, first=first) if viewer else []
+    shared = _fact_lines(project, facts, reader, first=first)  # only of these, an owner may read the sources
+    wrong = {line.place: line.wrong for line in [*private, *shared]}
+    why = {line.place: line.why for line in shared}
     return [
-        UsedLine(number, sentences[place], own_turns=[pages[place[0]]] if place[0] in pages else [])
+        UsedLine(
+            number,
+            sentences[place],
+            why.get(number, ""),
+            wrong.get(number),
+            own_turns=[pages[place[0]]] if place[0] in pages else [],
+        )
         for number, place in enumerate(places, start=first)
         if place in sentences
     ]

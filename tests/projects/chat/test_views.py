@@ -429,6 +429,22 @@ class AnswerTest(Cast):
                 self.assertIn(used.line.text.rstrip("."), text)
                 self.assertContains(page, escape(used.line.text))
         self.assertEqual(page.context["missing"], 0)
+        for used in page.context["notes"]:  # of others: who may not correct it says that it is wrong
+            wrong = self.client.get(reverse("memory-own", args=["acme", "apollo", used.wrong]))
+            self.assertContains(wrong, escape(used.line.text))
+            self.assertContains(wrong, "Is this wrong? Say why")
+            self.assertContains(page, wrong.request["PATH_INFO"])
+        hidden = page.context["notes"][0]
+        services.hide(self.apollo.bank, fact_ids=[hidden.wrong], actor="alice")
+        left = [used.line.text for used in self.client.get(self.used(chat)).context["notes"]]
+        self.assertNotIn(hidden.line.text, left)
+        services.restore(self.apollo.bank, fact_ids=[hidden.wrong], actor="alice")
+        own = self.begin_chat(self.alice, self.apollo)
+        scripted().enqueue("At a pier.")
+        self.say(self.alice, own, f"Where does ferry {unseen} sail?")
+        for used in self.client.get(self.used(own)).context["notes"]:
+            self.assertContains(self.client.get(used.why), escape(used.line.text))
+        self.client.force_login(self.bob)
 
         self.say(self.bob, chat, "Hello")
         again = [call["content"] for call in scripted().history[-1]]
