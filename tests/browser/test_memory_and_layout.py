@@ -209,6 +209,38 @@ def test_a_long_chat_says_where_one_is_in_a_line(demo: Site, chromium: Browser, 
 
 
 @only_in_ci
+def test_a_phone_shows_what_was_saved_where_its_owner_is_and_labels_of_charts_to_read(
+    demo: Site, chromium: Browser
+) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["phone, dark"])
+    page.goto(f"{PROJECT}settings/#id_monthly_cap")
+    page.get_by_label("Monthly limit for memory").fill("77")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved.")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_label("Monthly limit for memory")).to_be_in_viewport(ratio=1)
+    page.goto(f"{PROJECT}settings/costs")
+    heights = page.locator(".chart text").evaluate_all(
+        "texts => texts.map(text => text.getBoundingClientRect().height)"
+    )
+    assert len(heights) > 10 and min(heights) > 12
+    page.context.close()
+
+
+@only_in_ci
+def test_memory_of_a_day_is_asked_for_without_a_time(demo: Site, chromium: Browser) -> None:
+    page = logged_in(chromium, demo.env["ADDRESS"], "priya")
+    page.goto(f"{PROJECT}memory/timeline/then")
+    expect(page.get_by_text("Times are in Europe/Dublin, the project’s time zone.")).to_be_visible()
+    day = (page.locator("#changes ~ ul time").last.get_attribute("datetime") or "")[:10]
+    for label in ("Memory as of", "and changes until"):
+        page.get_by_label(label).fill(day)
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_role("heading", name="23:59")).to_be_visible()
+    expect(page.locator("#then ~ ul li").first).to_be_visible()
+    page.context.close()
+
+
+@only_in_ci
 def test_pages_have_one_width(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
     widths = "main => [...main.querySelectorAll(':scope > :not(.board, .picture)')].map((part) => part.offsetWidth)"
