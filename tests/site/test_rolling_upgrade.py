@@ -32,6 +32,9 @@ from tests.system.test_row_security_site import closing_role
 
 pytestmark = [only_in_ci, pytest.mark.long, pytest.mark.own_servers]
 
+#: The answer to whatever the programs say: a word that they said themselves. In the last release a correction may be
+#: lost if the answer that it is about repeats a word of a chat that becomes private.
+ANSWER = "Hall."
 #: So many steps the programs take while workers of one version work, of both, and of the other.
 STEPS = 40
 SEED = 1
@@ -85,12 +88,17 @@ class Version:
 class Balanced(Gateway):
     """A site whose requests go to the web server of one version and of the other in turn."""
 
+    #: The addresses that answered with status 500.
+    failed: list[str] = field(default_factory=list)
+
     def __post_init__(self) -> None:
         self.addresses = cycle(self.address.split())
 
     def post(self, *args: object, **headers: str) -> tuple[int, dict[str, str], bytes]:
         self.address = next(self.addresses)
-        return super().post(*args, **headers)  # type: ignore[arg-type]
+        answer = super().post(*args, **headers)  # type: ignore[arg-type]
+        self.failed += [self.address] if answer[0] == 500 else []
+        return answer
 
 
 @contextmanager
@@ -124,7 +132,9 @@ def programs(
         for version, project in zip((old, new), PROJECTS[::2], strict=True)
     }
     balanced = [Balanced(f"{old.address} {new.address}", upstream, new.site, keys, server) for _ in range(2)]
-    working = [FaultProgram(number, SEED, found, keys, history, over) for number, found in enumerate(balanced, 1)]
+    working = [
+        FaultProgram(number, SEED, found, keys, history, over, ANSWER) for number, found in enumerate(balanced, 1)
+    ]
     for program in working:
         program.start()
     yield working
@@ -170,7 +180,8 @@ def test_processes_of_both_versions_work_side_by_side(tmp_path: Path) -> None:
             for version in (old, new):
                 version.command("check_memory")
             assert history.judge(owner.ask) == []
-            assert history.counts["status 500"] == 0
+            failed = [address for program in working for address in program.found.failed if address == new.address]
+            assert not failed, owner.output()[-10_000:]  # the last release fails if turns are indexed meanwhile
             assert all(history.judged().values()), history.judged()
             events = dict(owner.ask("SELECT action, count(*) FROM projects_tenantevent GROUP BY action"))
             assert (events["invite"], events["issue"] >= 2) == (2, True)

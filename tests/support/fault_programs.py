@@ -30,10 +30,18 @@ class FaultProgram(threading.Thread):
     """A program. It sends a request again a few times, then lets it be."""
 
     def __init__(
-        self, number: int, seed: int, found: Gateway, keys: dict[str, str], history: FaultHistory, over: threading.Event
+        self,
+        number: int,
+        seed: int,
+        found: Gateway,
+        keys: dict[str, str],
+        history: FaultHistory,
+        over: threading.Event,
+        answer: str = "Noted.",
     ) -> None:
         super().__init__(name=f"program-{number}", daemon=True)
         self.number, self.found, self.keys, self.history, self.over = number, found, keys, history, over
+        self.answer = answer
         self.draw, self.texts = random.Random(seed * 100 + number), 0
         self.failure: Exception | None = None
 
@@ -144,7 +152,7 @@ class FaultProgram(threading.Thread):
         return listed.get("items", []) if status == 200 else []
 
     def say(self, text: SentText, marker: str, words: str) -> None:
-        body = {"chat": text.chat, "author": MEMBER, "question": words, "answer": "Noted.", "id": marker}
+        body = {"chat": text.chat, "author": MEMBER, "question": words, "answer": self.answer, "id": marker}
         self.send(text.project, "/api/v1/outputs", body, text)
 
     def send(self, project: str, path: str, body: dict[str, Any], text: SentText, *, least: bool = False) -> int:
