@@ -173,8 +173,8 @@ TABLES = [
             "erased, or older than the project keeps turns",
         ),
         counts={
-            "turns": ngettext_lazy("turn", "turns"),
-            "halves_of_turns": ngettext_lazy("half of a turn", "halves of turns"),
+            "turns": ngettext_lazy("message", "messages"),
+            "halves_of_turns": ngettext_lazy("message or answer by itself", "messages or answers by themselves"),
         },
         expiries=(
             Expiry(
@@ -248,7 +248,7 @@ TABLES = [
         "bank",
         Erasing.REBUILD,
         PrivacyRow("the latest versions of the memory block", "masked", "the next rendering"),
-        counts={"blocks": ngettext_lazy("stored memory, rebuilt without it", "stored memories, rebuilt without it")},
+        counts={"blocks": ngettext_lazy("memory rebuilt without it", "memories rebuilt without it")},
     ),
     StoredTable(
         BlockLineVersion,

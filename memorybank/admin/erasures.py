@@ -56,7 +56,9 @@ class ErasureRequestAdmin(BankScoped):
         actor = request.user.get_username()
         erased = [services.grant_erasure_request(asked.bank, request_id=asked.pk, actor=actor) for asked in queryset]
         count = sum(map(len, erased))
-        done = ngettext("%(n)d turn is erased; see the receipt.", "%(n)d turns are erased; see the receipts.", count)
+        done = ngettext(
+            "%(n)d message is erased; see the receipt.", "%(n)d messages are erased; see the receipts.", count
+        )
         self.message_user(request, done % {"n": count}, messages.SUCCESS)
 
     @admin.action(description=_("Restore what the selected requests suppressed"), permissions=["decide"])

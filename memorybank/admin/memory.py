@@ -121,7 +121,7 @@ class EntryAdmin(BankScoped):
     @admin.display(description=_("Made from"))
     def children_links(self, entry: Entry) -> SafeString | str:
         children = entry.children.visible_to().in_order()
-        return links(children, between=" ") or gettext("the turns of one chat")
+        return links(children, between=" ") or gettext("the messages of one chat")
 
     @admin.display(description=_("Facts"))
     def facts_list(self, entry: Entry) -> SafeString | str:

@@ -113,7 +113,7 @@ def _compact(
     budget = budget.standing_for(work.size - work.kept_size, _count_tokens(work.previous.text) if work.previous else 0)
     report.reached(Stage.LOAD)
     if not (turns := _masked_turns(work, work.old)):
-        why = _("There is nothing to compact: nothing in this chat may be summarised (%(size)s tokens).")
+        why = _("There is nothing to shorten: nothing in this chat may be summarised (%(size)s tokens).")
         raise NothingToCompact(why % {"size": intcomma(work.size)})
     try:
         notes, method = _take_notes(work, turns, budget, focus, report, now)
@@ -162,11 +162,11 @@ def _load(chat: Chat, budget: CompactionBudget, for_others: bool) -> CompactionI
     if not start:
         if previous:
             why = _(
-                "There is nothing new to compact: this chat has %(size)s tokens since it was compacted last, "
+                "There is nothing new to shorten: this chat has %(size)s tokens since it was shortened last, "
                 "and its newest messages are kept."
             )
         else:
-            why = _("This chat is already short (%(size)s tokens), so there is nothing to compact.")
+            why = _("This chat is already short (%(size)s tokens), so there is nothing to shorten.")
         raise NothingToCompact(why % {"size": intcomma(size)})
     old, newest = turns[:start], turns[start:]
     return CompactionInput(chat, chat.bank, previous, old, newest, size, sum(sizes[start:]), for_others)

@@ -102,7 +102,7 @@ def begin_compaction(
     held = Compaction.objects.begin(chat, now, LEASE_DURATION, focus=focus, awaited=awaited)
     if held is None:
         running = Compaction.objects.running(chat.pk, now)
-        why = _("The chat is being compacted already, %(percent)s %% done.")
+        why = _("The chat is being shortened already, %(percent)s %% done.")
         raise NotCompacted(why % {"percent": running.percent if running else 0})
     return held
 

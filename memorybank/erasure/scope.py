@@ -136,7 +136,7 @@ def _of_line(bank: Bank, outputs: OutputQuerySet, facts: set[int]) -> ErasureSco
     cited = FactOutput.objects.filter(fact__in=leaf_facts, fact__bank=bank)
     turns = with_versions(outputs, outputs.filter(pk__in=cited.values("output")))
     if not turns.exists():
-        raise InvalidInput(_("line: there is none that rests on a turn."))
+        raise InvalidInput(_("line: there is none that rests on a message."))
     return ErasureScope(ErasureKind.LINE, (ErasureKind.LINE, *map(str, sorted(facts))), turns)
 
 

@@ -193,8 +193,8 @@ ACTION_TEXTS = {
 ERASURE_WORDS = {
     "chat": pgettext_lazy("somebody", "erased a chat"),
     "author": pgettext_lazy("somebody", "erased what somebody had said"),
-    "output": pgettext_lazy("somebody", "erased a turn"),
-    "line": pgettext_lazy("somebody", "erased a line, with its turns"),
+    "output": pgettext_lazy("somebody", "erased a message"),
+    "line": pgettext_lazy("somebody", "erased a line, with its messages"),
     "everything": pgettext_lazy("somebody", "erased everything"),
 }
 

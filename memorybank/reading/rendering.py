@@ -157,7 +157,7 @@ def _recall_reason(passage: Passage) -> str:
     )
     reasons += [_("is said by somebody the question names")] if passage.named else []
     why = _(" and ").join(reasons)
-    return _("It %(why)s; its turn is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
+    return _("It %(why)s; its message is number %(rank)d of those found.") % {"why": why, "rank": passage.rank}
 
 
 #: Lazy, because only pages and the API show the reason, and it takes a look-up of words.

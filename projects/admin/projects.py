@@ -91,7 +91,7 @@ class ProjectAdmin(TenantScoped):
     @admin.display(description=_("Recorded so far"))
     def recorded(self, project: Project) -> str:
         counts = {name: intcomma(count) for name, count in _recorded(project).items()}
-        return gettext("Chats: %(chats)s, with turns: %(turns)s; private chats: %(private)s") % counts
+        return gettext("Chats: %(chats)s, with messages: %(turns)s; private chats: %(private)s") % counts
 
     @admin.display(description=_("Look at"))
     def list_links(self, project: Project) -> SafeString:

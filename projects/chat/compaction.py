@@ -145,7 +145,7 @@ def _finish(running: Compaction, language: str | None) -> None:
 def label(checkpoint: Checkpoint) -> str:
     """The heading of a checkpoint on the page."""
     sizes = {"before": intcomma(checkpoint.tokens_before), "after": intcomma(checkpoint.tokens_after)}
-    return _("Compacted: %(before)s → %(after)s tokens") % sizes
+    return _("Shortened: %(before)s → %(after)s tokens") % sizes
 
 
 def as_json(checkpoint: Checkpoint | None) -> dict[str, str] | None:

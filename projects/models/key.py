@@ -22,8 +22,8 @@ class Scope(models.TextChoices):
     """A kind of request that a key may make. No scope includes another: a key with WRITE need not have READ."""
 
     READ = "read", _("read: chats, summaries, memory, usage")
-    WRITE = "write", _("write: record, name, summarise and compact chats")
-    ADMIN = "admin", _("admin: settle facts, forget, change settings")
+    WRITE = "write", _("write: record, name, summarise and shorten chats")
+    ADMIN = "admin", _("admin: edit memory, forget, change settings")
     PEOPLE = "people", _("people: record words as those of members")
 
 

@@ -38,7 +38,9 @@ class EmailForm(forms.Form):
         max_length=254,
         required=False,
         widget=forms.EmailInput({"autocomplete": "email"}),
-        help_text=gettext_lazy("For notices and a forgotten password. Leave empty to remove it."),
+        help_text=gettext_lazy(
+            "For e-mails about your projects and for a forgotten password. Leave empty to remove it."
+        ),
     )
     password = forms.CharField(
         label=gettext_lazy("Your password"),

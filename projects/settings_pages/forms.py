@@ -37,8 +37,8 @@ FIELD_LABELS = {
 
 FIELD_HELP = {
     "max_tokens": _(
-        "How much memory every chat gets. What a smaller budget leaves out is shown before it is saved; for a larger "
-        "one the model writes its summaries again."
+        "How much memory every chat gets; 100 tokens are about 75 words. What a smaller budget leaves out is shown "
+        "before it is saved; for a larger one the model writes its summaries again."
     ),
     "recall_tokens": _("How much memory is recalled for the newest message, in tokens; 0: none."),
     "personal_tokens": _("How much memory only the asking person gets, in tokens; 0: none."),

@@ -43,6 +43,13 @@ def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpo
 
 
 @register.filter
+def words_in(tokens: int) -> int:
+    """About how many English words these tokens are: three for four, in round numbers."""
+    words = tokens * 3 // 4
+    return round(words, -2) if words >= 1000 else round(words, -1)
+
+
+@register.filter
 def rating_of(ratings: dict[int, bool], output: int) -> str:
     """The reader's rating of an answer: yes, no, or empty."""
     return {True: "yes", False: "no"}[ratings[output]] if output in ratings else ""

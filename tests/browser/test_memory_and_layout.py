@@ -260,6 +260,7 @@ def test_pages_have_one_width(demo: Site, chromium: Browser) -> None:
 def test_a_newcomer_finds_an_answer_that_used_memory(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
     page.goto("/")
+    expect(page.locator(".badge.on").first).to_contain_text("tokens, about 1,500 words")
     page.locator('main a[href*="/chats/"]').first.click()
     expect(page.get_by_role("link", name="Memory used")).to_be_visible()
     page.locator("a.cite").first.click()

@@ -107,7 +107,7 @@ def test_it_holds_no_request_keeps_what_is_said_meanwhile_and_outlives_the_serve
         assert (status, answer["compaction"]["percent"]) == (202, 0)
         wait_until(model.asked.is_set, "asked", own_site)
         status, answer = reader.ask(page, "/compact")
-        assert (status, answer) == (409, {"error": "The chat is being compacted already, 10 % done."})
+        assert (status, answer) == (409, {"error": "The chat is being shortened already, 10 % done."})
 
         kill(web)
         model.gate.set()

@@ -20,7 +20,7 @@ def test_a_chat_with_nothing_to_compact_is_refused_with_its_tokens(chat_model: S
     bank = make_bank()
     talk(bank, CHAT, range(3))
     why = refused(bank)
-    assert why.startswith("This chat is already short (") and " tokens), so there is nothing to compact." in why
+    assert why.startswith("This chat is already short (") and " tokens), so there is nothing to shorten." in why
     assert not chat_model.history
     assert Compaction.objects.may_begin(Chat.objects.get(key=CHAT).pk, MONDAY + HOUR)  # no failure
 
@@ -81,7 +81,7 @@ def test_a_chat_that_is_deleted_meanwhile_is_gone(bank: Bank, chat_model: Script
 
 def test_two_compactions_at_once_are_one(bank: Bank, chat_model: ScriptedLLM) -> None:
     def again() -> None:
-        with pytest.raises(NotCompacted, match="being compacted already, 10 % done"):
+        with pytest.raises(NotCompacted, match="being shortened already, 10 % done"):
             compact(bank)
 
     chat_model.answer = meanwhile(again)

@@ -179,7 +179,7 @@ class ChatTest(ProgramCase):
         self.assertLess(made["tokens_after"], made["tokens_before"])
         self.assertEqual(self.ask("GET", "chats/c-1/compaction")["checkpoint"], made)
         refused = self.ask("POST", "chats/short/compaction", {}, status=409)
-        self.assertIn("nothing to compact", refused["detail"])
+        self.assertIn("nothing to shorten", refused["detail"])
         self.assertIsNone(self.ask("GET", "chats/short/compaction")["checkpoint"])
 
 

@@ -37,7 +37,7 @@ class TestByItself(LongChat):
         scripted().answer = "Sorry, no."
         self.assertEqual(self.say(self.alice, self.chat, "Well?").json()["answer"], "Sorry, no.")
         self.assertRegex(
-            self.page(), r"role=\"status\">This chat could not be compacted just now. <span [^>]+>The model gave no"
+            self.page(), r"role=\"status\">This chat could not be shortened just now. <span [^>]+>The model gave no"
         )
         calls = len(scripted().history)
         self.assertGreater(calls, 1)

@@ -35,7 +35,7 @@ class TestTheCommand(LongChat):
         self.assertEqual(self.outputs(), before)
         data = self.client.get(self.chat_url(self.chat, "compaction")).json()
         self.assertEqual((data["percent"], data["problem"], data["checkpoint"]["text"]), (None, "", made.text))
-        label = f"Compacted: {made.tokens_before:,} → {made.tokens_after:,} tokens"
+        label = f"Shortened: {made.tokens_before:,} → {made.tokens_after:,} tokens"
         self.assertEqual(data["checkpoint"]["label"], label)
         self.assertIn("What matters most to the person now\nthe ports", scripted().history[0][0]["content"])
 
@@ -58,7 +58,7 @@ class TestTheCommand(LongChat):
         scripted().enqueue(GOOD)
         made = compaction.compact(self.apollo, self.chat)
         page = self.page()
-        self.assertIn(f"Compacted: {made.tokens_before:,} → {made.tokens_after:,} tokens", page)
+        self.assertIn(f"Shortened: {made.tokens_before:,} → {made.tokens_after:,} tokens", page)
         ids = re.findall(r'id="((?:turn|checkpoint)-[a-z2-7]{13})"', page)
         self.assertEqual([item.partition("-")[0] for item in ids[-6:]], ["turn", "checkpoint", *["turn"] * 4])
         self.assertIn("It must never write to the ledger_v1", page)
@@ -72,7 +72,7 @@ class TestTheCommand(LongChat):
         newest = PublicId().to_url(compaction.compact(self.apollo, self.chat).through)
         for query, standing in (({}, 1), ({"before": newest}, 0)):  # an earlier page has the older one alone
             page = self.page(**query)
-            self.assertEqual(page.count("until the chat was compacted again"), 1)
+            self.assertEqual(page.count("until the chat was shortened again"), 1)
             self.assertEqual(
                 page.count("In this chat, the model is given this"), standing + 1
             )  # and once in a template
@@ -83,7 +83,7 @@ class TestTheCommand(LongChat):
         done = self.client.post(url, {"message": "/compact"})
         self.assertRegex(done["Location"], rf"^{url}#checkpoint-[a-z2-7]{{13}}$")
         again = self.client.post(url, {"message": "/compact"})
-        self.assertContains(again, "There is nothing new to compact", status_code=409)
+        self.assertContains(again, "There is nothing new to shorten", status_code=409)
         self.assertContains(again, "/compact</textarea>", status_code=409)
 
     def test_who_looks_is_told_why_it_came_to_nothing_and_who_opens_the_page_later_for_a_while(self) -> None:
@@ -101,7 +101,7 @@ class TestTheCommand(LongChat):
         assert Compaction.objects.begin(self.chat, timezone.now(), LEASE)
         second = self.say(self.alice, self.chat, "/compact")
         self.assertEqual(second.status_code, 409)
-        self.assertEqual(second.json()["error"], "The chat is being compacted already, 0 % done.")
+        self.assertEqual(second.json()["error"], "The chat is being shortened already, 0 % done.")
 
     def test_nobody_else_compacts_it_or_sees_how_far_it_is(self) -> None:
         for user, status in ((self.bob, 404), (self.charlie, 404), (self.vera, 403)):

@@ -194,7 +194,7 @@ class NowTest(MemoryPageCase):
         self.remember_all(self.apollo, "bob", yards)
         services.configure(self.apollo.bank, actor="alice", max_tokens=200)
         page = self.see(self.bob, ask="What does the crane of yard 7 cost?")
-        self.assertContains(page, "It has “crane”, “yard”, “costs” of the question; its turn is number")
+        self.assertContains(page, "It has “crane”, “yard”, “costs” of the question; its message is number")
 
     def test_what_has_changed_since_the_block_was_made_is_said(self) -> None:
         services.hide(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
