@@ -26,6 +26,7 @@ from projects.chat import generation  # noqa: E402
 from projects.gateway import memory_injection, recording  # noqa: E402
 from projects.gateway.database.threads import readers  # noqa: E402
 from projects.importing import demo  # noqa: E402
+from projects.management.migrated import why_not_migrated  # noqa: E402
 
 pages = Tracing(Cors(RequestLimits(Handler())))
 
@@ -47,11 +48,12 @@ async def application(scope: Message, receive: Receive, send: Send) -> None:
 
 
 def _why_not_to_serve() -> str:
-    """See :func:`demo.why_not_to_serve`. The demo itself has DEBUG on; a database that does not answer is no reason."""
-    if settings.DEBUG:
-        return ""
+    """See :func:`why_not_migrated` and :func:`demo.why_not_to_serve`. The demo itself has DEBUG on.
+
+    A database that does not answer is no reason.
+    """
     try:
-        return demo.why_not_to_serve()
+        return why_not_migrated() or ("" if settings.DEBUG else demo.why_not_to_serve())
     except DatabaseError:
         return ""
     finally:

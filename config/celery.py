@@ -6,6 +6,7 @@ sends a task must import this module first.
 
 import logging
 import os
+import sys
 from contextlib import ExitStack
 from typing import Any
 
@@ -39,6 +40,21 @@ def _log_no_queries(**_: Any) -> None:
     from django.conf import settings
 
     settings.DEBUG = False
+
+
+@worker_init.connect
+def _refuse_without_tables(**_: Any) -> None:
+    """Exit in one line if migrations are not applied. What the check opened is closed before processes are forked."""
+    from django.db import connection
+
+    from projects.management.migrated import why_not_migrated
+
+    why = why_not_migrated()
+    connection.close()
+    if close_pool := getattr(connection, "close_pool", None):
+        close_pool()
+    if why:
+        sys.exit(why)
 
 
 @before_task_publish.connect

@@ -9,8 +9,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from projects.importing import demo
 from projects.management import supervisor
+from projects.management.migrated import why_not_migrated
 
-from ..base import USAGE_EXIT_CODE, MemoryCommand
+from ..base import FAILURE_EXIT_CODE, USAGE_EXIT_CODE, MemoryCommand
 
 
 class Command(MemoryCommand):
@@ -25,6 +26,8 @@ class Command(MemoryCommand):
         host, _, port = address.rpartition(":")
         if not (host and port.isdecimal() and int(port) < 2**16):
             raise CommandError(f"--address: “{address[:80]}” is not HOST:PORT.", returncode=USAGE_EXIT_CODE)
+        if why := why_not_migrated():
+            raise CommandError(why, returncode=FAILURE_EXIT_CODE)
         if why := demo.why_not_to_serve():
             raise CommandError(why, returncode=USAGE_EXIT_CODE)
         _collect_static()
