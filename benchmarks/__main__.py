@@ -11,6 +11,7 @@ NAMES = (
     "importing",
     "throughput",
     "turn_cost",
+    "parallel_calls",
     "rendering",
     "replacing",
     "erasing",

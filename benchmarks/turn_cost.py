@@ -29,7 +29,7 @@ REPETITIONS = 3
 
 def measure() -> list[Measurement]:
     """The least of several runs of each."""
-    with _server() as base_url:
+    with model_server() as base_url:
         turn = [_least(base_url, full) for base_url, full in (("", False), (base_url, False), (base_url, True))]
         continued = min(_continued_turn_ms(base_url) for _ in range(REPETITIONS))
         long = [min(_long_chat(url) for _ in range(REPETITIONS)) for url in ("", base_url)]
@@ -102,9 +102,9 @@ def _database(base_url: str) -> Iterator[None]:
 
 
 @contextmanager
-def _server() -> Iterator[str]:
-    """The base URL of the fake model, in a process of its own."""
-    command = [sys.executable, "-m", "tests.support.openai_server", "--port", "0"]
+def model_server(delay: float = 0) -> Iterator[str]:
+    """The base URL of the fake model, in a process of its own; a call takes ``delay`` seconds."""
+    command = [sys.executable, "-m", "tests.support.openai_server", "--port", "0", "--delay", str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout
