@@ -6,6 +6,7 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.utils import timezone
+from pydantic_core import from_json, to_json
 
 from memorybank.exceptions import log_message
 from projects.tenancy import authentication, permissions
@@ -86,7 +88,7 @@ async def accept_request(route: Route, headers: Mapping[str, str], raw: bytes) -
     if route.remembers:
         injection = await _with_memory(account.key, route.protocol, body, headers, len(raw), until, now)
     # Send the parsed body, never the raw bytes: if a JSON key occurs twice, the upstream may read the other value.
-    content = await _off_the_loop(len(raw), _encode, injection.body) if has_body else b""
+    content = await _off_the_loop(len(raw), _encode, injection.body, len(raw)) if has_body else b""
     return GatewayRequest(account.key, route, target, path, injection, content, now)
 
 
@@ -143,7 +145,19 @@ def _has_parts(message: Any) -> bool:
     return isinstance(message, dict) and isinstance(message.get("content"), list)
 
 
-def _encode(body: dict[str, Any]) -> bytes:
+def _loads(raw: bytes) -> Any:
+    """Parse JSON as ``json.loads`` does, in a third of the time if the body is long."""
+    try:
+        return from_json(raw)
+    except ValueError:  # not JSON; or JSON that only the standard library reads: other encodings, deep nesting
+        return json.loads(raw)
+
+
+def _encode(body: dict[str, Any], size: int) -> bytes:
+    """The body as JSON. A long one is written without spaces, as the vendors' clients do, in a third of the time."""
+    if size > MAX_BYTES_ON_LOOP:
+        with suppress(ValueError):  # as below, or nested too deeply
+            return to_json(body)
     try:
         return json.dumps(body, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # half a surrogate pair, which only JSON escapes can encode
@@ -184,7 +198,7 @@ def _unzip(raw: bytes) -> bytes:
 
 def _parse_body(raw: bytes) -> dict[str, Any]:
     try:
-        body = json.loads(raw)
+        body = _loads(raw)
     except (ValueError, RecursionError) as error:
         raise Refusal(400, not_json(error)) from None
     if not isinstance(body, dict):

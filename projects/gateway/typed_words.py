@@ -42,6 +42,8 @@ _ROLE_FIELD = re.compile(r"""["']role["']\s*:\s*["'](?:user|assistant)["']""")
 #: Fewer characters of the system prompt may end a message by chance.
 MIN_REPEATED_CHARACTERS = 40
 MAX_QUOTED_NAME_CHARACTERS = 60
+#: A quoted conversation shows its two sides within so many characters of the message's beginning and end.
+END_CHARACTERS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,12 @@ def only_labels(text: str) -> bool:
 
 
 def quotes_conversation(text: str) -> bool:
-    """Whether a message quotes a conversation of a person with a model, with both sides' role names."""
+    """Whether a message quotes a conversation of a person with a model, with both sides' role names.
+
+    Of a message longer than two ends of ``END_CHARACTERS`` only these are read.
+    """
+    if len(text) > 2 * END_CHARACTERS:
+        text = f"{text[:END_CHARACTERS]}\n{text[-END_CHARACTERS:]}"
     folded = text.casefold()
     named = ("user" in folded or "human" in folded) and _PERSON_LINE.search(text) and _MODEL_LINE.search(text)
     return bool(named or ("role" in text and len(_ROLE_FIELD.findall(text)) > 1))

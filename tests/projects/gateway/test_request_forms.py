@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from projects.gateway.requests import MAX_BYTES_ON_LOOP
 from tests.support.gateway_site import Gateway, gateway
 from tests.support.upstream import ModelAnswer
 
@@ -26,6 +27,20 @@ def test_a_compressed_request_is_read_and_sent_on_plain(served: Gateway) -> None
     seen = served.upstream.seen[-1]
     assert (seen.body["messages"][-1]["content"], "content-encoding" in seen.headers) == ("Packed.", False)
     assert [turn["question"] for turn in served.turns()][-1] == "Packed."
+
+
+@pytest.mark.parametrize(
+    "value",
+    ['"half a pair: \\ud83d"', str(2**70), "-1e400", "NaN", "0.1", '"\\u0000 \\u2028 ü"', "[" * 400 + "]" * 400],
+    ids=["surrogate", "large number", "infinite", "no number", "fraction", "signs", "nested"],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("length", [10, MAX_BYTES_ON_LOOP])
+def test_whatever_json_can_say_is_sent_on(served: Gateway, value: str, encoding: str, length: int) -> None:
+    raw = json.dumps(body("x" * length)).removesuffix("}") + f', "vendor": {value}, "vendor": {value}}}'
+    assert served.post(CHAT, raw.encode(encoding))[0] == 200
+    sent = json.dumps(served.upstream.seen[-1].body["vendor"])
+    assert sent == json.dumps(json.loads(value))
 
 
 @pytest.mark.parametrize(

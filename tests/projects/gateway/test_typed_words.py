@@ -15,6 +15,9 @@ Answer the question from the context; cite only where the <source> tag has an id
 
 Which database do we use?"""
 
+#: Longer than what is read of a message's end.
+LONG_LOG = "a line of a log\n" * 10_000
+
 
 def test_a_retrieved_context_is_a_document_and_its_template_is_nobodys_words() -> None:
     parted = part(RETRIEVED)
@@ -92,6 +95,8 @@ def test_an_element_may_hold_others_of_its_name() -> None:
         ('[{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello."}]', True),
         ("User stories: the user says hi.", False),
         ("Anna: hi\nBen: Hello.", False),
+        (f"User: {LONG_LOG}\nAssistant: Hello.", True),
+        (f"{LONG_LOG}\nUser: hi\nAssistant: Hello.\n{LONG_LOG}", False),
     ],
 )
 def test_a_quoted_conversation_is_known_by_its_two_sides(text: str, quotes: bool) -> None:
