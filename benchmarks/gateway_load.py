@@ -12,7 +12,6 @@ import asyncio
 import json
 import multiprocessing
 import os
-import re
 import subprocess
 import tempfile
 import time
@@ -20,7 +19,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,8 +33,6 @@ SAMPLE = ROOT / "projects/importing/sample/chats.jsonl"
 PROJECT = "northwind-clinics/billing-migration"
 #: Characters of a long message, as many as a turn may have.
 MEGABYTE = 990_000
-#: The line of the log that says which process answers long requests.
-READY = re.compile(r"process (\d+) answers long requests")
 LITELLM_KEY = "sk-" + "0" * 32
 QUESTIONS = [
     "Who is our contact at Paywright?",
@@ -166,43 +162,29 @@ def pasting(way: Way, start: int, clients: int = 4) -> Iterator[None]:
         process.join()
 
 
-def second_process(served: Gateway, way: Way) -> int:
-    """The gateway's process for long requests, when it is ready and warm."""
-    ready: re.Match[str] | None = None
-    for number in count(5_000):
-        asyncio.run(timed(way, 1, number, MEGABYTE))
-        if ready := READY.search(served.site.output()):
-            break
-        time.sleep(0.5)
-    assert ready
-    asyncio.run(timed(way, 10, 8_000, MEGABYTE))
-    return int(ready[1])
-
-
-def long_messages(through: Way, direct: Way, served: Gateway) -> list[Measurement]:
+def long_messages(through: Way, direct: Way, pid: int) -> list[Measurement]:
     """A pasted log of a megabyte beside a kilobyte, in turns, and small requests while four clients paste logs.
 
-    On a busy machine only processor time says anything. That of long messages is of both processes. That of small
-    requests is of the process that answers them, with what it does for long ones meanwhile.
+    ``pid`` is the gateway's process, whose processor time counts. On a busy machine only this time says anything: for
+    small requests it includes what the process does for long ones meanwhile.
     """
-    pid, second = served.server.pid, second_process(served, through)
     short, long, straight, straight_short = list[float](), list[float](), list[float](), list[float]()
     spent: dict[str, float] = defaultdict(float)
 
-    def spend(name: str, way: Way, requests: int, start: int, characters: int, *pids: int) -> list[float]:
-        before = sum(map(processor, pids))
+    def spend(name: str, way: Way, requests: int, start: int, characters: int) -> list[float]:
+        before = processor(pid)
         times = asyncio.run(timed(way, requests, start, characters))
-        spent[name] += sum(map(processor, pids)) - before
+        spent[name] += processor(pid) - before
         return times
 
     for number in range(10_000, 10_500, 100):
-        short += spend("short", through, 10, number, 1_000, pid, second)
-        long += spend("long", through, 10, number + 10_000, MEGABYTE, pid, second)
+        short += spend("short", through, 10, number, 1_000)
+        long += spend("long", through, 10, number + 10_000, MEGABYTE)
         straight += asyncio.run(timed(direct, 10, number, MEGABYTE))
         straight_short += asyncio.run(timed(direct, 10, number, 1_000))
-    alone, straight_alone = spend("alone", through, 40, 30_000, 0, pid), asyncio.run(timed(direct, 1_000, 0, 0))
+    alone, straight_alone = spend("alone", through, 40, 30_000, 0), asyncio.run(timed(direct, 1_000, 0, 0))
     with pasting(through, 40_000):
-        beside = spend("beside", through, 40, 90_000, 0, pid)
+        beside = spend("beside", through, 40, 90_000, 0)
     with pasting(direct, 0):
         straight_beside = asyncio.run(timed(direct, 1_000, 0, 0))
     p95 = percentile(beside, 95) / percentile(alone, 95)
@@ -284,7 +266,7 @@ def measure(requests: int, seconds: float, program: Path | None) -> list[Measure
         asyncio.run(in_turns(ways, requests, start=1_000))
         rows = [Measurement("load of the machine, 1 minute", f"{os.getloadavg()[0]:.1f}")]
         rows += _latencies(ways)
-        rows += long_messages(ways[0], ways[1], served)
+        rows += long_messages(ways[0], ways[1], served.server.pid)
         for way in ways:
             way.times.clear()
             used = processor(served.server.pid)

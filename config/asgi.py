@@ -20,7 +20,6 @@ from django.db import DatabaseError, connections  # noqa: E402
 
 from config.handler import Handler  # noqa: E402
 from config.middleware.cors import Cors  # noqa: E402
-from config.middleware.long_requests import LongRequests  # noqa: E402
 from config.middleware.request_limits import RequestLimits  # noqa: E402
 from config.middleware.tracing import Tracing  # noqa: E402
 from projects.chat import generation  # noqa: E402
@@ -29,8 +28,7 @@ from projects.gateway.database.threads import readers  # noqa: E402
 from projects.importing import demo  # noqa: E402
 from projects.management.migrated import why_not_migrated  # noqa: E402
 
-long_requests = LongRequests(Handler())
-pages = Tracing(Cors(RequestLimits(long_requests)))
+pages = Tracing(Cors(RequestLimits(Handler())))
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -62,14 +60,6 @@ def _why_not_to_serve() -> str:
         connections.close_all()
 
 
-async def start_up() -> None:
-    """Prepare this process for the gateway's requests."""
-    recording.resume()
-    with suppress(TimeoutError):
-        await readers.run_within(WARM_UP_SECONDS, memory_injection.warm_up)
-    gc.freeze()  # collections skip what startup has loaded, which took 5 % of each request
-
-
 async def _lifespan(receive: Receive, send: Send) -> None:
     while True:
         event_type = (await receive())["type"]
@@ -77,12 +67,13 @@ async def _lifespan(receive: Receive, send: Send) -> None:
             if why := await asyncio.to_thread(_why_not_to_serve):
                 await send({"type": "lifespan.startup.failed", "message": why})
                 return
-            await start_up()
+            recording.resume()
+            with suppress(TimeoutError):
+                await readers.run_within(WARM_UP_SECONDS, memory_injection.warm_up)
+            gc.freeze()  # collections skip what startup has loaded, which took 5 % of each request
         else:
             await asyncio.gather(
-                asyncio.to_thread(generation.shut_down, GENERATION_GRACE_SECONDS),
-                recording.shut_down(),
-                long_requests.shut_down(),
+                asyncio.to_thread(generation.shut_down, GENERATION_GRACE_SECONDS), recording.shut_down()
             )
         await send({"type": f"{event_type}.complete"})
         if event_type == "lifespan.shutdown":

@@ -71,7 +71,7 @@ def configuration(form: str, *, server_level: str = "INFO") -> dict[str, Any]:
             "uvicorn": {**loud, "level": server_level},
             "uvicorn.access": {**loud, "level": server_level, "handlers": ["server"]},
             "requests": {**loud, "level": server_level},
-            **{name: {"level": "INFO"} for name in ("config", "memorybank", "projects")},
+            **{name: {"level": "INFO"} for name in ("memorybank", "projects")},
         },
         "root": {"handlers": ["console"], "level": "WARNING"},
     }

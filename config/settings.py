@@ -286,8 +286,6 @@ GATEWAY_UPSTREAMS = {
 GATEWAY_MEMORY_MILLISECONDS = _number("GATEWAY_MEMORY_MILLISECONDS", 250)
 GATEWAY_KEY_SECONDS = _number("GATEWAY_KEY_SECONDS", 300)
 GATEWAY_SPOOL_MEGABYTES = _number("GATEWAY_SPOOL_MEGABYTES", 64)
-# Requests that are longer than this are handled by a second process of each web server. 0: by the server itself.
-GATEWAY_LONG_KILOBYTES = _number("GATEWAY_LONG_KILOBYTES", 128)
 # Paths that are forwarded to the site's upstreams without memory, such as moderations.
 GATEWAY_PASSED_PATHS = env.list("GATEWAY_PASSED_PATHS", default=[])
 # Request headers that are forwarded to the site's upstreams, in addition to those of the protocols.

@@ -135,9 +135,9 @@ class Recording:
         return _add(self._bank_id, work, size, is_long=self._is_long)
 
 
-async def shut_down(seconds: float = SHUTDOWN_SECONDS) -> None:
-    """Write the spool within this time; save the pieces that could not be written in a file."""
-    left = await spool().drain(seconds)
+async def shut_down() -> None:
+    """Write the spool within ``SHUTDOWN_SECONDS``; save the pieces that could not be written in a file."""
+    left = await spool().drain(SHUTDOWN_SECONDS)
     if left:
         folder = _folder()
         folder.mkdir(parents=True, exist_ok=True)
