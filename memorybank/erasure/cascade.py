@@ -46,7 +46,7 @@ class TurnWords:
 
     bank: Bank
     masker: Masker
-    _words: dict[tuple[int, int, int], frozenset[str]] = field(default_factory=dict)
+    _words: dict[tuple[int, int, int, int], frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, bank: Bank) -> Self:
@@ -55,7 +55,8 @@ class TurnWords:
 
     def words(self, output: Output) -> frozenset[str]:
         """The words that a line citing this turn may contain."""
-        key = (output.pk, len(output.question), len(output.answer))  # the words change when a half is erased
+        # The words change when a half is erased or hidden.
+        key = (output.pk, len(output.question), len(output.answer), len(output.messages))
         if key not in self._words:
             [turn] = transcript.read([output], tz=self.bank.tz, masker=self.masker)
             day = turn.at.date()

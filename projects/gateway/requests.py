@@ -148,7 +148,7 @@ def _has_parts(message: Any) -> bool:
 def _loads(raw: bytes) -> Any:
     """Parse JSON as ``json.loads`` does, in a third of the time if the body is long."""
     try:
-        return from_json(raw)
+        return from_json(raw, cache_strings="keys")  # a person's words are kept by nobody
     except ValueError:  # not JSON; or JSON that only the standard library reads: other encodings, deep nesting
         return json.loads(raw)
 

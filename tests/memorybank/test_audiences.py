@@ -144,24 +144,25 @@ def test_a_pin_outlasts_a_private_spell_even_if_an_answer_quotes_what_is_private
     assert "surgeon" in block_of(bank)[0]
 
 
+@pytest.mark.parametrize("said", ["answer", "messages"])
 @pytest.mark.parametrize(
     ("corrected", "stays"), [("The crane stands in hall 8.", True), ("Hall 8, 91,500 euro.", False)]
 )
-def test_a_correction_outlasts_an_answer_that_quotes_what_became_private(corrected: str, stays: bool) -> None:
+def test_a_correction_outlasts_an_answer_that_quotes_what_became_private(
+    corrected: str, stays: bool, said: str
+) -> None:
     bank = bank_with_chats(salary=None)
     question, quotes = "The crane stands in hall 3.", Quotes(chats=frozenset(["salary"]))
+    answer: dict[str, Any] = (
+        {"answer": SALARY}
+        if said == "answer"
+        else {"answer": "", "messages": [{"role": "assistant", "content": SALARY}]}
+    )
     services.record(
-        bank,
-        chat_key="hall",
-        author="ben",
-        question=question,
-        answer=SALARY,
-        quotes=quotes,
-        created_at=MONDAY,
-        now=MONDAY,
+        bank, chat_key="hall", author="ben", question=question, quotes=quotes, created_at=MONDAY, now=MONDAY, **answer
     )
     remembered(bank)
-    [fact] = Fact.objects.filter(text__contains="hall 3")
+    [fact] = Fact.objects.filter(entry__chat__key="hall", text__contains="hall 3")
     services.edit_facts(bank, fact_ids=[fact.pk], text=corrected, actor="ben", now=MONDAY + HOUR)
     services.set_audience(bank, chat_key="salary", readers=[ANN], actor="ann", now=MONDAY + 2 * HOUR)
     assert Chat.objects.get(key="hall").outputs.get().quotes_private
