@@ -1,4 +1,4 @@
-// A button that copies: at each block of code, and after each [data-copy]. Where a browser keeps the clipboard to itself there is none.
+// A button that copies, at each block of code and after each [data-copy], where the browser opens its clipboard.
 const copyButton = (element) => {
   const button = document.createElement("button");
   button.className = "quiet copy";

@@ -1,4 +1,4 @@
-// Answers as they come: each turn that is being written listens to the site, which renders what is shown.
+// Answers as they come: each turn that is being written listens to the site, which renders them.
 
 import { composer, isAtEnd, slot, toEnd, turns } from "./page.js";
 import { watch } from "./compacting.js";
@@ -14,7 +14,7 @@ const grow = (answer, { from, html }) => {
   answer.append(fresh.content);
 };
 
-// In the place of `turn` what the site has in the end: an answer, why there is none, or nothing.
+// In the place of `turn` what the site has in the end, if anything.
 const replace = (turn, html) => {
   const fresh = document.createElement("template");
   fresh.innerHTML = html;
@@ -31,7 +31,7 @@ const replacedBy = (turn) =>
     return given ? [given, ...(line?.matches(".checkpoint") ? [line] : [])] : [];
   });
 
-// Nobody sees them while the new answer is written. Without one they are there again, as they are on the site.
+// Hidden while the new answer is written; without one they are there again.
 const hide = (given, hidden) => given.forEach((each) => (each.hidden = hidden));
 
 // What the chat is called, once it is called something.
@@ -86,7 +86,7 @@ const listenTo = (turn, writing, changed) => {
   watch(isWriting);
 };
 
-// Listen to every answer that is being written; `changed` is called whenever that begins or ends.
+// Listen to every answer being written; `changed` is called when that begins or ends.
 export const listen = (changed) => {
   for (const writing of turns.querySelectorAll("[data-stream]:not(.listening)")) listenTo(writing.closest(".turn"), writing, changed);
 };

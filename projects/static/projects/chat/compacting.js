@@ -1,4 +1,4 @@
-// Shortening a chat: how far it is, whoever does it, and the line that stands for what was shortened.
+// Shortening a chat: how far it is, and the line that stands for what was shortened.
 
 import { copyOf, slot, turns } from "./page.js";
 
@@ -33,7 +33,7 @@ const showProgress = ({ percent, stage, problem }) => {
   document.getElementById("not-compacted").hidden = !(over && problem);
 };
 
-// Whether somebody is at it. While the server does not answer, whoever was at it may be.
+// Whether somebody is at it; without an answer, as before.
 const look = async () => {
   const response = await fetch(compacting.dataset.endpoint, { headers: { Accept: "application/json" } }).catch(() => null);
   if (!response) return atIt;
@@ -44,7 +44,7 @@ const look = async () => {
   return atIt;
 };
 
-// Once a second, as long as an answer is awaited (`busy`), before which a chat may be shortened, or somebody is at it.
+// Once a second, while an answer is awaited (`busy`) or somebody is at it.
 export const watch = async (busy = () => false) => {
   awaiting = busy;
   if (looking) return;

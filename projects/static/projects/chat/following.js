@@ -1,4 +1,4 @@
-// What changes while the page is open, here or elsewhere: whether the chat is in memory, its title and its turns.
+// What changes while the page is open: whether the chat is in memory, its title and its turns.
 
 import { isAtEnd, isOldPage, pageAt, toEnd, turns } from "./page.js";
 import { name } from "./answers.js";
@@ -8,7 +8,7 @@ const state = document.getElementById("memory-state");
 
 const isBeingWritten = (turn) => Boolean(turn.querySelector("[data-stream]"));
 
-// Turns that are on the site and not here are added, others go; one that is edited or looked into here stays.
+// The turns of the site come, others go; one that is edited or looked into here stays.
 const catchUp = async () => {
   const page = await pageAt(location.pathname);
   const fresh = [...page.querySelectorAll("#turns > .turn")];
@@ -26,7 +26,7 @@ const catchUp = async () => {
   if (atEnd) toEnd();
 };
 
-// Every few seconds while somebody looks; `idle` says whether this page does nothing itself.
+// Every few seconds while somebody looks and this page does nothing itself (`idle`).
 export const follow = (idle, changed) => {
   const look = async () => {
     if (document.hidden || !idle()) return;

@@ -13,7 +13,7 @@ const sendText = button.textContent;
 let sending = false;
 const byThumb = matchMedia("(pointer: coarse)").matches; // there Enter begins a line, as everywhere on a phone
 
-// While an answer is written the button stops it; its name changes, and nothing else on the page moves.
+// While an answer is written the button stops it; nothing else on the page moves.
 const settle = () => {
   button.disabled = sending;
   button.textContent = isWriting() ? gettext("Stop") : sendText;

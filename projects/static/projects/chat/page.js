@@ -10,7 +10,7 @@ export const slot = (root, name) => root.querySelector(`[data-slot="${name}"]`);
 
 export const copyOf = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 
-// With the address of the page to sign in, if that is what is to be done; what is written is kept.
+// With the address to sign in, if that is needed; what is written is kept.
 export const tell = (line, signIn) => {
   problem.textContent = line;
   if (signIn) {

@@ -1,5 +1,4 @@
-// What stands under a turn: the memory it was given and its message to be edited, both opened in place, and its answer
-// to be copied. Without this script they are pages of their own.
+// What stands under a turn, opened in place or copied. Without this script they are pages of their own.
 import { pageAt, turns } from "./page.js";
 
 const useMemory = async (link) => {
@@ -12,14 +11,14 @@ const useMemory = async (link) => {
   document.getElementById(turn.id).querySelector(".turn-acts").after(used); // the line, or the turn, may be a new one by now
 };
 
-// The number of a source: the line that it stands for, with the memory that the answer was given.
+// The number of a source: its line of the memory that the answer was given.
 const showSource = async (cite) => {
   const turn = cite.closest(".turn");
   if (!turn.querySelector(".memory-used")) await useMemory(turn.querySelector(".turn-acts .used"));
   document.getElementById(new URL(cite.href).hash.slice(1)).focus();
 };
 
-// An edit that is not sent is kept in this browser, like the draft of a new message (chat/draft.js).
+// An edit that is not sent is kept, like a draft (chat/draft.js).
 const draftOf = (link) => `draft ${document.getElementById("composer")?.dataset.person} ${link.pathname}`;
 
 const edit = async (link) => {
@@ -56,7 +55,7 @@ const edit = async (link) => {
   box.focus();
 };
 
-// Answers that came while the page was open have their line of acts on the server, and one is no longer the last.
+// Answers that came meanwhile have their acts on the site, and one is no longer the last.
 const catchUp = async () => {
   const fresh = await pageAt(location.pathname);
   for (const turn of turns.querySelectorAll(".turn[id]:not(.looked-at)")) {
