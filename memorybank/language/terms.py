@@ -73,7 +73,7 @@ def terms_among(text: str, wanted: Collection[str]) -> frozenset[str]:
 
 def _has_term(folded: str, wanted_stem: str) -> bool | None:
     """Whether a word has this stem; None if too many other words contain it."""
-    part, start = wanted_stem.removesuffix("y"), -1  # a word contains its stem, but "ies" may stand for its "y"
+    part, start = _letters_of(wanted_stem), -1
     for _ in range(MAX_OCCURRENCES):
         start = folded.find(part, start + 1)
         if start < 0:
@@ -93,6 +93,17 @@ def _terms_around(folded: str, position: int) -> frozenset[str]:
         return bool(is_whole or (word.end() - word.start() > 1 and is_cjk(word[0])))  # a cut run has whole pairs
 
     return _distinct(_pieces(word[0] for word in _WORD.finditer(piece) if counts(word)))
+
+
+def may_have_terms(text: str, wanted: Iterable[str]) -> bool:
+    """Whether a text has the letters of all these stems; cheap, to be asked before its words are stemmed."""
+    folded = _folded(text)
+    return all(_letters_of(wanted_stem) in folded for wanted_stem in wanted)
+
+
+def _letters_of(wanted_stem: str) -> str:
+    """The part of a stem that its words contain: "ies" may stand for its "y"."""
+    return wanted_stem.removesuffix("y")
 
 
 def informative_words(text: str) -> list[str]:

@@ -14,11 +14,11 @@ from django.db.models.functions import Coalesce
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.fact_state import FactState
-from memorybank.language.terms import distinct_terms
+from memorybank.language.terms import distinct_terms, may_have_terms
 from memorybank.models import NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
-from memorybank.reading.recall.index_terms import content_words, split_words
+from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.notes import visible_sentences
 from memorybank.reading.recall.visibility import VisibleSentence, is_same_statement, trusting
 from memorybank.reading.trust import trusted_speakers
@@ -28,7 +28,10 @@ from memorybank.reading.turn_filter import containing
 MAX_FOUND_FACTS = 200
 #: The score of a fact in which the last word only begins one: it is below that of every fact with the words.
 BEGUN_WORD_SCORE = -1.0
-_LAST_WORD = re.compile(r"([^\W_]+(?:['’.-][^\W_]+)*)\W*$")
+#: The last word of a search must have so many characters to be completed: a single one begins too many words.
+MIN_BEGUN_CHARACTERS = 2
+#: Matches a reversed text: from the end, because a search for the last word takes quadratic time.
+_LAST_WORD = re.compile(r"\W*([^\W_]+(?:['’.-][^\W_]+)*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +114,35 @@ def _with_begun_word(bank: Bank, question: str, viewer: str, *, known: Set[int])
 
     They are found by their own text, because the index has no readable words (docs/decisions/0077).
     """
-    last = _LAST_WORD.search(question)
-    if last is None:
+    before, begun = split_last_word(question)
+    if len(begun) < MIN_BEGUN_CHARACTERS:
         return []
-    *before, begun = split_words(last[1])
-    begun = begun if before else last[1]
-    whole = {*content_words(question[: last.start()]), *content_words(" ".join(before))}
+    whole = set(content_words(before))
     begins = re.compile(rf"(?:^|\W|_){re.escape(begun)}", re.IGNORECASE)
     facts = _readable(bank.facts.filter(containing(begun, "text", "speaker")), viewer)
     rows = facts.order_by("-said_on", "-pk").values_list("pk", "text", "speaker").iterator()
     texts = ((pk, f"{text} {speaker}") for pk, text, speaker in rows if pk not in known)
-    matching = (pk for pk, text in texts if begins.search(text) and whole <= set(content_words(text)))
+    likely = ((pk, text) for pk, text in texts if may_have_terms(text, whole) and begins.search(text))
+    matching = (pk for pk, text in likely if whole <= set(content_words(text)))
     newest = {pk: place for place, pk in enumerate(islice(matching, MAX_FOUND_FACTS))}
     states = bank.facts.filter(pk__in=newest).states(viewer=viewer) if newest else []
     return sorted(states, key=lambda fact: newest[fact.pk])
+
+
+def split_last_word(question: str) -> tuple[str, str]:
+    """What stands before the last word, and this word as it is spelt; "" if there is none.
+
+    Of hyphenated words it is the last one; identifiers stay whole, as in the index.
+    """
+    last = _LAST_WORD.match(question[::-1])
+    if last is None:
+        return question, ""
+    word = last[1][::-1]
+    before = question[: len(question) - last.end()]
+    head, hyphen, begun = word.rpartition("-")
+    if hyphen and all(map(str.isalpha, word.split("-"))):
+        return f"{before}{head}", begun
+    return before, word
 
 
 def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dict[int, list[Origin]]:

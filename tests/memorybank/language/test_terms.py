@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorybank.language import terms
-from memorybank.language.terms import distinct_terms, terms_among
+from memorybank.language.terms import distinct_terms, may_have_terms, terms_among
 
 FILLING = "lorem ipsum dolor sit amet, consectetur adipiscing elit " * 400
 RUN = "漢字" * 100
@@ -15,6 +15,12 @@ PARTS = [
     "-", ".", "’", "_", "é", "e\u0301", "\u200d", "ﬁnal", "w" * 61, "," * 130, " " * 130,
     RUN,
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_text_may_have_every_stem_that_it_has(part: str) -> None:
+    assert may_have_terms(f"of {part}, too", distinct_terms(part))
+    assert not may_have_terms(part, ["quokka"])
 
 
 @example(["cities", "galaxies", "Müller’s"], [], False, False)

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from unittest import mock
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -11,6 +12,7 @@ from django.utils.html import escape
 
 from memorybank import services
 from memorybank.models import Fact
+from memorybank.reading import browsing
 from projects.memory import memory_search
 from projects.models import Membership, Project
 from projects.tenancy import people
@@ -78,6 +80,18 @@ class MemorySearchTest(Cast):
         self.assertEqual(self.found(self.vera, "NWC-2026"), [])
         memory = services.prompt_memory(self.apollo.bank, question="NWC-20")
         self.assertEqual(memory.recalled.lines, ())  # a chat is given nothing for it
+
+    def test_characters_without_words_find_nothing(self) -> None:
+        facts = reverse("memory-facts", args=["acme", "apollo"])
+        for words in ("ﹰ", "a ﹰ", "ﹰ-ﹰ", "ﹰﹰ", "-", "_"):
+            self.assertEqual(self.found(self.vera, words), [], words)
+            self.assertEqual(self.search(self.bob, words, facts).status_code, 200)
+
+    def test_one_character_is_not_completed_and_facts_without_the_whole_words_are_not_split(self) -> None:
+        self.assertEqual((self.found(self.vera, "b"), self.found(self.vera, "bl")), ([], [NEW]))
+        with mock.patch.object(browsing, "content_words", wraps=browsing.content_words) as split:
+            self.assertEqual(self.found(self.vera, "quokka cra"), [])
+        self.assertEqual([call.args[0].strip() for call in split.call_args_list], ["quokka"])
 
     def test_it_is_found_on_the_page_of_its_project_only(self) -> None:
         hermes = self.project(self.acme, "hermes")
