@@ -1,6 +1,6 @@
 """The page of the block's history: at a moment, between two moments, and at each of its last changes."""
 
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 from django import forms
@@ -19,10 +19,27 @@ from .page import MemoryPage, memory_page
 EARLIEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
+class _MomentField(forms.DateTimeField):
+    """A moment, or a day: that is its start, also where the clock skips midnight or shows it twice."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        if day := _day(value):
+            return datetime.combine(day, time.min, timezone.get_current_timezone())
+        return super().to_python(value)
+
+
+def _day(text: str | None) -> date | None:
+    """The day that a text names without a time; None if it names none."""
+    try:
+        return parse_date((text or "").strip())
+    except ValueError:  # such as 31 February
+        return None
+
+
 def _moment_field(label: str = "") -> forms.DateTimeField:
     picker = forms.DateInput({"type": "date"}, format="%Y-%m-%d")
     bounds = [MinValueValidator(EARLIEST_MOMENT)]
-    return forms.DateTimeField(label=label, required=False, widget=picker, validators=bounds)
+    return _MomentField(label=label, required=False, widget=picker, validators=bounds)
 
 
 class MomentsForm(forms.Form):
@@ -42,8 +59,8 @@ class MomentsForm(forms.Form):
         """
         self.is_valid()
         moment: datetime | None = self.cleaned_data.get(name)
-        if moment and end and parse_date(self.data[name].strip()):
-            moment = datetime.combine(moment.date(), time.max, moment.tzinfo)
+        if moment and end and (day := _day(self.data[name])):
+            moment = datetime.combine(day, time.max.replace(fold=1), moment.tzinfo)
         return moment and min(moment, now)
 
 

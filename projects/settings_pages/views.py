@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -54,17 +55,23 @@ def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
     tenant_row = permissions.enter_tenant(request.user, tenant)
     form = NewProjectForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
+        zone = _own_zone()
         try:
             project = provisioning.create_project(tenant_row, form.cleaned_data["slug"], form.cleaned_data["name"])
         except InvalidInput as error:
             form.add_error("slug", str(error).partition(": ")[2] or str(error))
         else:
-            zone = str(timezone.get_current_timezone())
             services.configure(project.bank, actor=request.user.get_username(), timezone=zone)
             messages.success(request, _("%(project)s is created. Its memory is off.") % {"project": project})
             return redirect("project-settings", tenant, project.slug)
     status = 400 if form.is_bound else 200
     return render(request, "projects/settings/new.html", {"tenant": tenant_row, "form": form}, status=status)
+
+
+def _own_zone() -> str:
+    """The reader's time zone, if a project may have it: a browser can name others, such as "right/UTC"."""
+    zone = str(timezone.get_current_timezone())
+    return zone if zone in available_timezones() else str(timezone.get_default_timezone())
 
 
 @project_view("project-settings")

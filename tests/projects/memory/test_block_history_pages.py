@@ -1,18 +1,21 @@
 """What the block said at a moment, what changed between two, and what a decision changed in it."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import BlockLineVersion
+from projects.memory.block_history_views import MomentsForm
 from tests.support.cast import NOON
 
 from .test_memory_pages import FERRY, MemoryPageCase
 
 RENDERED_AT = NOON + timedelta(hours=1)
 LATER = NOON + timedelta(days=1)
+FAR = NOON + timedelta(days=1000)
 #: As the block has it, beside its date.
 CRANE = "The zanzibar crane is orange since Friday 6 March."
 
@@ -51,6 +54,21 @@ class PastTest(MemoryPageCase):
         self.assertNotContains(self.see(self.alice, "memory-past", at="2026-03-03"), CRANE)
         page = self.see(self.alice, "memory-past", at="2026-03-04", to="2026-03-05")
         self.assertContains(page, "There is no difference.")
+
+    def test_a_day_whose_midnight_is_skipped_or_shown_twice_is_all_of_it(self) -> None:
+        for zone, day, start, end in (
+            ("America/Santiago", "2026-09-06", "04:00", "2026-09-07T02:59"),
+            ("Africa/Cairo", "2026-04-24", "2026-04-23T22:00", "20:59"),
+            ("America/Havana", "2026-03-08", "05:00", "2026-03-09T03:59"),
+            ("America/Havana", "2026-11-01", "04:00", "2026-11-02T04:59"),
+            ("America/Santiago", "2026-04-04", "03:00", "2026-04-05T03:59"),
+        ):
+            with timezone.override(zone):
+                form = MomentsForm({"at": day})
+                moments = form.moment("at", FAR), form.moment("at", FAR, end=True)
+            self.assertEqual(form.errors, {})
+            expected = tuple(time if "T" in time else f"{day}T{time}" for time in (start, end))
+            self.assertEqual(tuple(f"{at.astimezone(UTC):%Y-%m-%dT%H:%M}" for at in moments if at), expected, zone)
 
     def test_what_was_hidden_or_put_right_since_is_for_who_decides(self) -> None:
         self.hide()
@@ -92,7 +110,14 @@ class PastTest(MemoryPageCase):
 
     def test_moments_at_the_ends_of_the_calendar_have_a_page(self) -> None:
         for name in ("at", "to", "change"):
-            for moment in ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"):
+            for moment in (
+                "0001-01-01",
+                "9999-12-31",
+                "2026-02-31",
+                "0001-01-01T00:00:00Z",
+                "0001-01-01T00:00:00+14:00",
+                "9999-12-31T23:59:59-12:00",
+            ):
                 self.see(self.alice, "memory-past", **{name: moment})
 
     def test_nonsense_is_refused_in_words(self) -> None:

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memorybank import services
-from memorybank.models import Event, LLMCall
+from memorybank.models import Bank, Event, LLMCall
 from projects.models import APIKey, Project
 from tests.support.cast import Cast, with_chat_model, without_models
 
@@ -38,6 +38,19 @@ class DeskTest(Cast):
         self.assertEqual((project.name, project.bank.enabled), ("Night Shift", False))
         self.assertEqual(project.bank.timezone, "Etc/GMT+5")
         self.assertIn("Night Shift", self.client.get("/").content.decode())
+
+    def test_a_zone_that_no_project_may_have_becomes_the_site_s(self) -> None:
+        for slug, zone in (("one", "right/UTC"), ("two", "posixrules")):
+            self.client.cookies["time_zone"] = zone
+            self.client.post(reverse("new-project", args=["acme"]), {"name": slug})
+            self.assertEqual(Project.objects.at(f"acme/{slug}").get().bank.timezone, "UTC")
+
+    def test_a_zone_that_this_machine_does_not_know_any_more_can_be_changed(self) -> None:
+        Bank.objects.filter(project=self.apollo).update(timezone="Mars/Olympus_Mons")
+        for name in ("project", "memory", "memory-facts", "memory-past", "project-costs", "project-settings"):
+            self.assertEqual(self.client.get(reverse(name, args=PROJECT_SLUGS)).status_code, 200, name)
+        self.assertEqual(self.save(timezone="Europe/Berlin").status_code, 302)
+        self.assertEqual(Bank.objects.get(project=self.apollo).timezone, "Europe/Berlin")
 
     def test_a_taken_or_impossible_address_is_refused_beside_its_field(self) -> None:
         for name, slug, why in (
