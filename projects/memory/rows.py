@@ -1,5 +1,6 @@
 """Rows of the memory pages: lines, facts and events as plain values for the templates."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -80,8 +81,15 @@ class Row:
 
     @property
     def is_shortened(self) -> bool:
-        """Whether the line has not the whole text of its fact: a block shortens dates that its heading completes."""
-        return self.fact is not None and not self.line.text.startswith(self.fact.text.rstrip("."))
+        """Whether the line has not all letters and digits of its fact: a block shortens dates near their heading.
+
+        Punctuation does not count, because a report has other quotation marks.
+        """
+        return self.fact is not None and not _letters(self.line.text).startswith(_letters(self.fact.text))
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]", "", text)
 
 
 def meter(block: Text, budget: int) -> list[Segment]:

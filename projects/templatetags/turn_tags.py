@@ -1,6 +1,7 @@
 """Template filters for chats, turns and checkpoints."""
 
 from django import template
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -8,6 +9,9 @@ from memorybank.services import BlockLineVersion, Chat, Checkpoint, MemoryLine, 
 from projects.chat import compaction, revisions
 from projects.memory import rows
 from projects.web import markdown
+
+#: Fewer tokens are so few words that a round number says nothing.
+MIN_COUNTED_TOKENS = 20
 
 register = template.Library()
 
@@ -43,10 +47,12 @@ def standing_after(checkpoints: dict[int, Checkpoint], sequence: int) -> Checkpo
 
 
 @register.filter
-def words_in(tokens: int) -> int:
-    """About how many English words these tokens are: three for four, in round numbers."""
+def about_words(tokens: int) -> str:
+    """The end of a phrase: about how many English words these tokens are, three for four; "" if they are few."""
+    if tokens < MIN_COUNTED_TOKENS:
+        return ""
     words = tokens * 3 // 4
-    return round(words, -2) if words >= 1000 else round(words, -1)
+    return _(", about %(words)s words") % {"words": intcomma(round(words, -2 if words >= 1000 else -1))}
 
 
 @register.filter

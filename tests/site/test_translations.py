@@ -83,6 +83,7 @@ def test_german_is_written_as_german_is(catalogue: tuple[str, str]) -> None:
     quoting = [text for text in texts if text != "“"]  # by itself, it is the end of what a template quotes
     assert [text for text in quoting if re.search(r"[“”]", text.replace("„", "")) and "„" not in text] == []
     assert [text for text in texts if "  " in text or re.search(r"\b(?:du|dein|dir|dich)\b", text)] == []
+    assert [text for text in texts if re.fullmatch(r"(.{4,}?)\s?\1", text)] == [], "said twice in one message"
 
 
 def bare(path: Path) -> Iterator[str]:

@@ -59,6 +59,7 @@ class Command(MemoryCommand):
             self.stdout.write("The sample is loaded already.")
         else:
             self._replay(lines, extractive=extractive)
+        demo.ask_questions()
         projects = {project.path: project for project in demo.sample_projects(lines)}
         if print_block:
             self._print_block(projects[DEMO_PROJECT].bank)
@@ -80,7 +81,6 @@ class Command(MemoryCommand):
             )
             if model:
                 counts = counts + demo.catch_up()
-        demo.ask_questions()
         self.print_counts(counts.as_dict())
 
     def _print(self, text: str) -> None:

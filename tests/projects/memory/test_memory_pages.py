@@ -16,7 +16,9 @@ from memorybank.core.granularity import EPOCH
 from memorybank.models import Bank, Entry, Fact
 from memorybank.services import PublicId
 from projects.memory import filters, timeline
+from projects.memory.rows import Row
 from projects.models import Conversation
+from projects.templatetags.turn_tags import about_words
 from tests.support.cast import NOON, Cast, without_models
 from tests.support.factories import add_fact
 
@@ -179,6 +181,20 @@ class NowTest(MemoryPageCase):
             self.assertContains(self.see(user), words, count=1)
             self.assertContains(self.see(user), f"{shown}</summary>")
             self.assertContains(self.see(user), f"{CRANE}</textarea>")
+
+    def test_a_report_s_quotation_marks_do_not_make_it_shorter(self) -> None:
+        fact = Fact(text="Alice: the crane is “orange”.")
+        for shown, is_shortened in (("Alice – the crane is 'orange'", False), ("the crane is 'orange'", True)):
+            self.assertEqual(Row(Fact(text=shown), "", fact, []).is_shortened, is_shortened)
+
+    def test_so_few_tokens_are_given_without_words(self) -> None:
+        shown = [about_words(tokens) for tokens in (0, 7, 19, 20, 1000, 2000)]
+        self.assertEqual(shown, ["", "", "", ", about 20 words", ", about 750 words", ", about 1,500 words"])
+        self.assertContains(self.see(self.bob), " of 2,000 tokens, about ")
+        services.erase(self.apollo.bank, chat="c0", actor="alice")
+        services.erase(self.apollo.bank, chat="c1", actor="alice")
+        self.assertNotContains(self.see(self.bob), "about 0 words")
+        self.assertNotContains(self.client.get(reverse("home")), "about 0 words")
 
     def test_a_question_is_tried_with_exactly_what_a_chat_would_be_given_and_why(self) -> None:
         question = "What colour is the zanzibar crane?"
