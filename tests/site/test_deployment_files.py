@@ -195,6 +195,8 @@ def test_what_the_image_holds_serves_and_its_health_is_known(tmp_path: Path) -> 
     production = {**env, **hosts, "SECRET_KEY": "of-this-test"}
     healthy = [sys.executable, "deploy/healthy.py", port]
     assert subprocess.run(healthy, env=production, **python).returncode == 1
+    migrated = subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], env=production, **python)
+    assert migrated.returncode == 0, migrated.stderr
     served = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", port, "--log-level", "warning"]
     with subprocess.Popen(served, cwd=app, env=production) as web:
         try:

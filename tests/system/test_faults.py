@@ -248,7 +248,8 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
                     if number % 100 == 99:
                         sys.stdout.write(f"{number + 1} faults, {len(history.said)} texts\n")
                         sys.stdout.flush()
-            faults.end()
+                faults.end()
+                wait_until(lambda: all(history.judged().values()), "enough to judge", served_site.site)
             for project in PROJECTS[::2]:
                 served_site.site.call("run_memory", project, "--retry-parked")
             wait_until(lambda: settled(served_site.site), "settled", served_site.site)
