@@ -14,7 +14,7 @@ from memorybank.indexing.document_writer import TURNS_PER_WRITE
 from memorybank.language import tokens
 from memorybank.language.terms import MAX_WORD_CHARACTERS, stem
 from memorybank.llm.scripted import ScriptedLLM
-from memorybank.models import Bank, Fact, Output, SearchDocument
+from memorybank.models import Bank, Chat, Fact, Output, SearchDocument
 from memorybank.reading.mentions import chats_mentioning
 from memorybank.reading.recall import index, index_terms, ranking, sentence_choice
 from memorybank.reading.recall import notes as recall_notes
@@ -302,15 +302,19 @@ def test_masking_less_or_more_makes_the_documents_anew() -> None:
     assert "crane@example.org" in recalled_turns(bank, "write crane")[0]
 
 
-@pytest.mark.parametrize("step", ["writing.note_taking.take_notes", "indexing.document_writer.documents"])
-def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: Any) -> None:
-    """With the first summary of its chat, and after a later one."""
+@pytest.mark.parametrize("when", ["with its first summary", "with a later summary", "by a sweep"])
+def test_a_turn_erased_while_it_is_indexed_stays_erased(when: str, monkeypatch: Any) -> None:
     bank = make_bank()
-    if step != "writing.note_taking.take_notes":
+    if when != "with its first summary":
         say(bank, "a", "The crane is orange.")
         cover(bank)
     output = say(bank, "a", f"The {CANARY} is orange.", at=MONDAY + HOUR)
-    real = import_string(f"memorybank.{step}")
+    step = "memorybank.writing.note_taking.take_notes"
+    if when == "by a sweep":
+        cover(bank)
+        Chat.objects.update(indexed_through=0, index_due=True)
+        step = "memorybank.indexing.document_writer.documents"
+    real = import_string(step)
 
     def meanwhile(*args: Any, **more: Any) -> Any:
         made = real(*args, **more)
@@ -318,8 +322,9 @@ def test_a_turn_erased_while_it_is_indexed_stays_erased(step: str, monkeypatch: 
             services.erase(bank, output=output.pk, actor="alice", now=MONDAY + HOUR)
         return made
 
-    monkeypatch.setattr(f"memorybank.{step}", meanwhile)
-    cover(bank)
+    monkeypatch.setattr(step, meanwhile)
+    services.reindex(bank) if when == "by a sweep" else cover(bank)
+    assert not Output.objects.filter(pk=output.pk).exists()
     assert not SearchDocument.objects.filter(output=output.pk).exists() and not raw_index(bank.pk, CANARY)
 
 
