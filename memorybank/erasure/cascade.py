@@ -233,7 +233,8 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
     remaining = list(leaf.covered())
     usable = {output.pk: output for output in OptOut.objects.usable(bank, remaining)}
     facts = list(leaf.facts.prefetch_related("output_links"))
-    unsupported = [fact for fact in facts if not _is_supported(fact, leaf, usable, removed, words)]
+    cut = {output.pk: output for output in remaining if output.pk in removed}
+    unsupported = [fact for fact in facts if not _is_supported(fact, leaf, usable, cut, words)]
     counts["facts"] += len(unsupported)
     if not remaining:
         counts["summaries"] += 1
@@ -251,30 +252,29 @@ def _prune_leaf(bank: Bank, leaf: Entry, removed: set[int], words: TurnWords, co
     return {fact.pk for fact in unsupported}
 
 
-def _is_supported(fact: Fact, leaf: Entry, usable: Mapping[int, Output], removed: set[int], words: TurnWords) -> bool:
-    """Whether the cited turns all remain and contain every word of the fact."""
+def _is_supported(
+    fact: Fact, leaf: Entry, usable: Mapping[int, Output], cut: Mapping[int, Output], words: TurnWords
+) -> bool:
+    """Whether the cited turns all remain and contain every word of the fact; ``cut`` are those that lost a part."""
     if not usable.keys() >= set(fact.citations):
         return False
     cited = [usable[output] for output in fact.citations]
-    if fact.edited_by and _is_in_own_words(fact, cited, removed, words):
+    if fact.edited_by and _is_in_own_words(fact, cited, cut, words):
         return True
     if not all(output.has_words for output in cited):  # expired text cannot be compared, but extracted facts quote it
         return (fact.detail or leaf.method.startswith(EXTRACTIVE)) and not fact.text.startswith("(")
     return words.of_turns(cited).issuperset(terms(fact.text))
 
 
-def _is_in_own_words(fact: Fact, cited: Sequence[Output], removed: set[int], words: TurnWords) -> bool:
+def _is_in_own_words(fact: Fact, cited: Sequence[Output], cut: Mapping[int, Output], words: TurnWords) -> bool:
     """Whether a person's text can have no words from what was removed of the cited turns.
 
     What is only hidden, because it quotes private memory, can still be compared; what was erased cannot.
     """
-    cut = {output.pk for output in cited} & removed
-    quoting = (
-        Output.objects.filter(pk__in=cut, quotes_private=True).exclude(question="").exclude(answer="", messages=[])
-    )
-    whole = list(quoting) if cut else []
-    hidden = words.of_turns(whole) - words.of_turns(cited)
-    return len(whole) == len(cut) and hidden.isdisjoint(terms(fact.text))
+    stored = [cut[output.pk] for output in cited if output.pk in cut]
+    is_whole = all(turn.quotes_private and turn.question and (turn.answer or turn.messages) for turn in stored)
+    hidden = words.of_turns(stored) - words.of_turns(cited) if stored else frozenset()
+    return is_whole and hidden.isdisjoint(terms(fact.text))
 
 
 def _forget_originals(facts: Iterable[Fact], usable: Mapping[int, Output], words: TurnWords) -> None:
