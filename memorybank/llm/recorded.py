@@ -38,8 +38,7 @@ class RecordedLLM(LLM):
             self.missing[key], answer = messages, "- nothing"
         else:
             self.used.add(key)
-        prompt = sum(tokens.count(message["content"]) for message in messages)
-        return Completion(answer, prompt, tokens.count(answer), self.model)
+        return _completion(messages, answer, self.model)
 
 
 class RecordedAnswer(LLM):
@@ -51,8 +50,13 @@ class RecordedAnswer(LLM):
     def complete(
         self, messages: Sequence[Message], *, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None
     ) -> Completion:
-        prompt = sum(tokens.count(message["content"]) for message in messages)
-        return Completion(self.answer, prompt, tokens.count(self.answer), self.model)
+        return _completion(messages, self.answer, self.model)
+
+
+def _completion(messages: Sequence[Message], answer: str, model: str) -> Completion:
+    """The answer, with estimated token counts."""
+    prompt = sum(tokens.count(message["content"]) for message in messages)
+    return Completion(answer, prompt, tokens.count(answer), model)
 
 
 def prompt_key(messages: Sequence[Message]) -> str:

@@ -38,9 +38,9 @@ class MemoryPageCase(Cast):
     def url(self, name: str = "memory", *more: Any) -> str:
         return reverse(name, args=["acme", "apollo", *more])
 
-    def summary(self, text: str, *sources: Fact) -> Fact:
-        """The line of a digest that a model wrote of these facts, as the block tells it."""
-        background = Entry.objects.create(
+    def background(self, *lines: tuple[str, str, tuple[Fact, ...]]) -> list[Fact]:
+        """The lines of a digest that a model wrote, as the block tells them: kind, text and sources of each."""
+        digest = Entry.objects.create(
             bank=self.apollo.bank,
             granularity="background",
             period_start=EPOCH,
@@ -50,10 +50,26 @@ class MemoryPageCase(Cast):
             method="model",
             tokens=100,
         )
-        line = add_fact(background, text, speaker="", detail=False, citations=[fact.pk for fact in sources])
-        self.apollo.bank.entries.leaves().absorb_into(background)
+        rows = [
+            add_fact(
+                digest,
+                text,
+                position=position,
+                kind=kind,
+                speaker="",
+                detail=False,
+                citations=[source.pk for source in sources],
+            )
+            for position, (kind, text, sources) in enumerate(lines)
+        ]
+        self.apollo.bank.entries.leaves().absorb_into(digest)
         Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, consolidate_at=NOON)
         services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=3))
+        return rows
+
+    def summary(self, text: str, *sources: Fact) -> Fact:
+        """The only line of such a digest, of these facts."""
+        [line] = self.background(("fact", text, sources))
         return line
 
     def see(self, user: User, name: str = "memory", *more: Any, **query: Any) -> Any:
@@ -76,22 +92,8 @@ class NowTest(MemoryPageCase):
         self.assertEqual([row.line.text for row in page.context["rows"]], [line.text for line in block.lines])
 
     def test_the_background_is_read_under_headings_and_each_line_opens_to_its_turns(self) -> None:
-        ferry = Fact.objects.get(text=FERRY)
-        background = Entry.objects.create(
-            bank=self.apollo.bank,
-            granularity="background",
-            period_start=EPOCH,
-            output_count=2,
-            first_at=NOON,
-            last_at=NOON,
-            method="model",
-        )
-        lines = [("plan", "paint crane", self.crane), ("fact", "crane orange", self.crane), ("plan", "sail", ferry)]
-        for position, (kind, text, source) in enumerate(lines):
-            add_fact(background, text, position=position, kind=kind, speaker="", detail=False, citations=[source.pk])
-        self.apollo.bank.entries.leaves().absorb_into(background)
-        Bank.objects.filter(pk=self.apollo.bank.pk).update(version=F("version") + 1, consolidate_at=NOON)
-        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
+        crane, ferry = (self.crane,), (Fact.objects.get(text=FERRY),)
+        self.background(("plan", "paint crane", crane), ("fact", "crane orange", crane), ("plan", "sail", ferry))
         page = self.see(self.bob)
         written = [(row.heading, row.line.text) for row in page.context["rows"] if row.line.restates]
         self.assertEqual(
