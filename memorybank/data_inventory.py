@@ -258,12 +258,9 @@ TABLES = [
         PrivacyRow(
             "lines that left the block, with the times they were in it",
             "masked",
-            "`HISTORY_DAYS` (90) after they left; or anything of their chats is erased or made private",
+            "`HISTORY_DAYS` (90) after they left; or anything of their chats is erased (withheld while one is private)",
         ),
         counts={"past_lines": ngettext_lazy("line in memory history", "lines in memory history")},
-        drop=lambda bank, outputs: BlockLineVersion.objects.drop(
-            bank, chats=list(bank.chats.filter(pk__in=list(outputs)).values_list("key", flat=True))
-        ),
         expiries=(Expiry(Age.MEMORY, "said_at", "past_lines", whole_days=True),),
     ),
     StoredTable(

@@ -129,6 +129,17 @@ PERIOD_KINDS = {
     ),
 }
 
+
+def periods_around(day: date) -> set[tuple[int, date]]:
+    """Every period that a chat of this day can roll up into, directly or by its week: pairs of tier and first day."""
+    thursday = _monday(day) + timedelta(days=3)
+    return {
+        (granularity.tier, granularity.period.start(within))
+        for granularity in Granularity.digests()
+        for within in ((day, thursday) if granularity is Granularity.MONTH else (day,))
+    }
+
+
 #: The granularities that have periods, finest first.
 CALENDAR_GRANULARITIES = tuple(value for value in Granularity.digests() if value is not Granularity.BACKGROUND)
 #: The coarsest granularity with periods: months accumulate until the background absorbs them.

@@ -7,17 +7,14 @@ of an affected digest stays only if the facts that it cites all remain and conta
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
 
 from django.db.models import F
 
-from memorybank.core import transcript
 from memorybank.data_inventory import TABLES, OutputsByChat
-from memorybank.erasure import withdrawal
+from memorybank.erasure import past_lines, withdrawal
+from memorybank.erasure.turn_words import TurnWords
 from memorybank.indexing.invalidation import invalidate
-from memorybank.language import dates
 from memorybank.language.terms import terms
 from memorybank.models import (
     EXTRACTIVE,
@@ -27,48 +24,15 @@ from memorybank.models import (
     Fact,
     FactOutput,
     KeptFact,
-    MaskedValue,
     OptOut,
     Output,
     SearchDocument,
 )
 from memorybank.models.chat import sequences_by_chat
 from memorybank.reading.digest_lines import has_words_of
-from memorybank.safety.redaction import Masker
 
 #: Facts deleted in one query, because databases limit the number of query parameters.
 FACTS_PER_DELETION = 10_000
-
-
-@dataclass(slots=True)
-class TurnWords:
-    """Cached words of turns as memory reads them: masked, with speakers and dates. Preloading shortens the lock."""
-
-    bank: Bank
-    masker: Masker
-    _words: dict[tuple[int, int, int, int], frozenset[str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, bank: Bank) -> Self:
-        """An empty cache for this bank."""
-        return cls(bank, MaskedValue.objects.masker(bank))
-
-    def words(self, output: Output) -> frozenset[str]:
-        """The words that a line citing this turn may contain."""
-        # The words change when a half is erased or hidden.
-        key = (output.pk, len(output.question), len(output.answer), len(output.messages))
-        if key not in self._words:
-            [turn] = transcript.read([output], tz=self.bank.tz, masker=self.masker)
-            day = turn.at.date()
-            texts = [dates.format_date(day)]
-            for part in turn.utterances:
-                texts += [part.speaker, dates.resolve(part.text, day), dates.resolve(part.text, day, replace=True)]
-            self._words[key] = frozenset(word for text in texts for word in terms(text))
-        return self._words[key]
-
-    def of_turns(self, outputs: Iterable[Output]) -> frozenset[str]:
-        """The words of several turns."""
-        return frozenset[str]().union(*map(self.words, outputs))
 
 
 def _affected_leaves(outputs: OutputsByChat) -> list[Entry]:
@@ -89,14 +53,19 @@ def preload(words: TurnWords, outputs: OutputsByChat) -> None:
             words.words(output)
 
 
-def remove_outputs(bank: Bank, outputs: OutputsByChat, words: TurnWords, counts: Counter[str]) -> set[int]:
+def remove_outputs(
+    bank: Bank, outputs: OutputsByChat, words: TurnWords, counts: Counter[str], *, withheld_for: str = ""
+) -> set[int]:
     """Remove everything that was derived from these outputs; return the ids of the deleted facts.
 
     The caller holds the bank's lock, and has already deleted each output, erased half of it or excluded it from memory.
+    With ``withheld_for``, the key of a chat, the block's history is withheld until this chat is shared again.
     """
     chats = bank.chats.select_for_update().filter(pk__in=outputs).order_by("pk")
     leaves = _affected_leaves(outputs)
-    digests = Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves]).above()
+    affected = Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves])
+    digests = affected.above()
+    past_lines.take_out_digests(affected, counts, withheld_for=withheld_for)
     deleted = {
         fact for leaf in leaves for fact in _prune_leaf(bank, leaf, set(outputs[leaf.chat_id or 0]), words, counts)
     }
@@ -134,6 +103,7 @@ def remove_from_blocks(
     outputs: OutputsByChat,
     chats: Collection[str] = (),
     now: datetime,
+    withheld_for: str = "",
 ) -> None:
     """Remove facts and chats from the stored block, and everything that rests on ``outputs`` from the other tables.
 
@@ -141,6 +111,8 @@ def remove_from_blocks(
     """
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
     invalidate(bank, chats=chats, facts=facts, now=now)
+    keys = list(bank.chats.filter(pk__in=list(outputs)).values_list("key", flat=True))
+    past_lines.take_out(bank, counts, chats=keys, facts=facts, withheld_for=withheld_for)
     for table in TABLES:
         if table.drop:
             dropped = table.drop(bank, outputs)
@@ -157,6 +129,8 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     digests, deleted = leaves.above(), set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
     counts["facts"] += len(deleted)
     counts["summaries"] += leaves.count()
+    past_lines.take_out_digests(leaves, counts)
+    past_lines.take_out(bank, counts, chats=[chat.key])
     leaves.delete()
     chat.summarised_through = 0
     _reset_chat(bank, chat, counts)

@@ -24,9 +24,9 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.core import transcript
 from memorybank.data_inventory import TABLES, Erasing
 from memorybank.erasure import cascade, requests
-from memorybank.erasure.cascade import TurnWords
 from memorybank.erasure.receipts import ErasureReceipt, count_names
 from memorybank.erasure.scope import ErasureKind, ErasureScope, Target, resolve_scope
+from memorybank.erasure.turn_words import TurnWords
 from memorybank.exceptions import InvalidInput
 from memorybank.hooks import Change
 from memorybank.indexing import block_writer, document_writer

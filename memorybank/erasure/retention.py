@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef
 from memorybank.audit import log
 from memorybank.data_inventory import TABLES, Age
 from memorybank.erasure.cascade import remove_from_blocks
+from memorybank.erasure.past_lines import take_out_digests
 from memorybank.indexing import block_writer
 from memorybank.models import Bank, Checkpoint, Compaction, Entry, Event, Fact, Output
 
@@ -93,6 +94,7 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     counts["facts"] = len(gone)
     above = set(Entry.objects.filter(pk__in=leaves).above().values_list("pk", flat=True))
     lines = set(Fact.objects.filter(entry__in=above).values_list("pk", flat=True))
+    take_out_digests(Entry.objects.filter(pk__in=leaves), counts)
     old.delete()
     for leaf in Entry.objects.filter(pk__in=leaves):
         leaf.tokens = sum(leaf.facts.values_list("tokens", flat=True))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from datetime import date, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, ClassVar
 
 from django.db import models, transaction
@@ -38,21 +41,41 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
             self.filter(pk__in=[line.pk for line in standing.values()]).update(until=now)
             self.filter(bank=bank, until__lt=now - timedelta(days=conf.current().history_days)).delete()
 
-    def drop(self, bank: Bank, *, chats: Collection[str] = (), standing: bool = False) -> int:
-        """Delete former lines whose sources include these chats, after an erasure in them; return how many.
+    def former(self) -> BlockLineVersionQuerySet:
+        """Lines that are no longer in the block."""
+        return self.filter(until__isnull=False)
 
-        All former lines of digests are deleted, too, because the model may have read the erased turns. Lines still in
-        the block are kept, because the caller has checked each of them. If it has not, ``standing`` also deletes those
-        of these chats. The caller holds the bank's lock.
-        """
-        of_chats = Q(pk__in=self._of(bank, chats))
-        left = Q(until__isnull=False) & (of_chats | Q(digest=True))
-        return self.filter(left | of_chats if standing else left, bank=bank).delete()[0]
+    def readable(self) -> BlockLineVersionQuerySet:
+        """Lines that everybody in the project may read: not those that wait until a private chat is shared again."""
+        return self.filter(withheld_for=[])
 
-    def _of(self, bank: Bank, chats: Collection[str]) -> list[int]:
-        named = set(chats)
-        rows = self.filter(bank=bank).values_list("pk", "chats")
-        return [pk for pk, keys in rows if not named.isdisjoint(keys)]
+    def of_digests(self, periods: Iterable[tuple[int, date]]) -> BlockLineVersionQuerySet:
+        """The lines that a model wrote as digests of these periods: pairs of tier and first day."""
+        starts = defaultdict[int, set[date]](set)
+        for tier, start in periods:
+            starts[tier].add(start)
+        within = (Q(tier=tier, period_start__in=days) for tier, days in starts.items())
+        return self.filter(reduce(or_, within), digest=True) if starts else self.none()
+
+    def resting_on(self, *, chats: Collection[str] = (), facts: Collection[int] = ()) -> BlockLineVersionQuerySet:
+        """The lines that cite one of these chats or facts, or that are withheld for one of these chats."""
+        keys, ids = set(chats), set(facts)
+        rows = self.values_list("pk", "chats", "withheld_for", "facts")
+        lines = [pk for pk, own, held, cited in rows if keys.intersection([*own, *held]) or ids.intersection(cited)]
+        return self.filter(pk__in=lines)
+
+    def withhold(self, chat: str) -> None:
+        """Show these lines to nobody until the chat with this key is shared again."""
+        for line in (lines := list(self)):
+            line.withheld_for = sorted({*line.withheld_for, chat})
+        self.model._default_manager.bulk_update(lines, ["withheld_for"], batch_size=100)
+
+    def release(self, chat: str) -> None:
+        """Show these lines again, unless they are withheld for another private chat, too."""
+        held = [line for line in self.exclude(withheld_for=[]) if chat in line.withheld_for]
+        for line in held:
+            line.withheld_for = [key for key in line.withheld_for if key != chat]
+        self.model._default_manager.bulk_update(held, ["withheld_for"], batch_size=100)
 
     def kept_since(self, bank: Bank, now: datetime) -> datetime | None:
         """The time since which the history is complete, apart from erased lines; None if there is no history."""
@@ -60,9 +83,9 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
         return first and max(first, now - timedelta(days=conf.current().history_days))
 
     def at(self, bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
-        """The lines that were in the block at a moment, in block order."""
+        """The readable lines that were in the block at a moment, in block order."""
         ended = Q(until__isnull=False, until__lte=moment)
-        return self.filter(bank=bank, since__lte=moment).exclude(ended).in_order()
+        return self.readable().filter(bank=bank, since__lte=moment).exclude(ended).in_order()
 
     def in_order(self) -> BlockLineVersionQuerySet:
         """In block order: pinned lines first, then by tier (coarsest first) and period (oldest first)."""
@@ -87,6 +110,11 @@ class BlockLineVersion(models.Model):
     said_at = models.DateTimeField()
     facts = models.JSONField(help_text="Ids of the facts that it stood for or restated.")
     chats = models.JSONField(help_text="Keys of the chats that it quoted.")
+    withheld_for = models.JSONField(
+        default=list,
+        db_default=models.Value([], models.JSONField()),
+        help_text="Keys of private chats: nobody reads the line until all of them are shared again.",
+    )
 
     objects: ClassVar[BlockLineVersionQuerySet] = BlockLineVersionQuerySet.as_manager()  # type: ignore[assignment]
 

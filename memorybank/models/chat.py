@@ -108,7 +108,7 @@ class ChatQuerySet(LeasedQuerySet["Chat"], ByAudience["Chat"]):  # type: ignore[
             for bank in banks:
                 digests[bank.pk].prune()
                 bank.blocks.drop(bank, keys[bank.pk])
-                bank.line_versions.drop(bank, chats=keys[bank.pk], standing=True)
+                bank.line_versions.resting_on(chats=keys[bank.pk]).delete()
                 Bank.objects.touch(bank.pk, epoch=F("epoch") + 1, consolidate_at=LONG_DUE)
         return deleted
 

@@ -7,18 +7,20 @@ by becoming their parent; rolling up deletes nothing. Entries without a parent a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
-from memorybank.core.granularity import Granularity
+from memorybank.core.granularity import Granularity, periods_around
 from memorybank.core.rollup_policy import Node
 from memorybank.prepared import PreparedQuery
 
 from .audience import NOBODY, ByAudience
 from .bank import Bank
+from .block import BlockLineVersion
 from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
 
@@ -98,11 +100,19 @@ class EntryQuerySet(ByAudience["Entry"]):
             reached = Entry.objects.filter(pk__in=ids)
         return Entry.objects.filter(pk__in=digests)
 
+    def periods_above(self) -> set[tuple[int, date]]:
+        """Tier and first day of each digest whose writer may have read these leaves, also if it is gone by now."""
+        own = self.above().values_list("granularity", "period_start")
+        around = map(periods_around, set(self.values_list("period_start", flat=True)))
+        return {(Granularity(granularity).tier, start) for granularity, start in own}.union(*around)
+
     def above_for_deletion(self) -> EntryQuerySet:
-        """The digests above entries that are about to be deleted, without withdrawn lines.
+        """The digests above leaves that are about to be deleted, without withdrawn lines and without former texts.
 
         Those of digests that a private chat was taken out of may have words of it without citing it.
         """
+        past = BlockLineVersion.objects.former().filter(bank__in=self.values("bank"))
+        past.of_digests(self.periods_above()).delete()
         incomplete = self.filter(detached_from__isnull=False).above()
         for digest in incomplete:
             digest.facts.filter(withdrawn=True).delete()

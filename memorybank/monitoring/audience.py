@@ -39,7 +39,7 @@ def _blocks(bank: Bank, private: set[str]) -> Iterator[Flaw]:
         lines = (*stored.packed.lines, *stored.packed.reserve)
         if not private.isdisjoint(key for line in lines for key in line.chats):
             yield f"block {stored.version}", "a line rests on a private chat"
-    for line, chats in bank.line_versions.values_list("pk", "chats"):
+    for line, chats in bank.line_versions.readable().values_list("pk", "chats"):
         if not private.isdisjoint(chats):
             yield f"line {public_id(line)} of a block", "rests on a private chat"
 

@@ -11,18 +11,18 @@ from memorybank.models.block import BlockLineVersionQuerySet
 
 
 def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
-    """The lines of the block at a given time, in block order."""
+    """The lines of the block at a given time, in block order, without those of chats that are private now."""
     return BlockLineVersion.objects.at(bank, moment)
 
 
 def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineVersionQuerySet:
-    """The lines that were added or removed at exactly these times."""
-    return BlockLineVersion.objects.filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
+    """The lines that were added or removed at exactly these times, without those of chats that are private now."""
+    return BlockLineVersion.objects.readable().filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
 
 
 def block_changes(bank: Bank, limit: int) -> list[datetime]:
     """The latest times at which lines were added or removed, at most ``limit``, newest first."""
-    lines = BlockLineVersion.objects.filter(bank=bank)
+    lines = BlockLineVersion.objects.readable().filter(bank=bank)
     added = lines.order_by("-since").values_list("since", flat=True).distinct()[:limit]
     removed = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:limit]
     return sorted((moment for moment in {*added, *removed} if moment), reverse=True)[:limit]

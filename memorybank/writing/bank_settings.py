@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.erasure import cascade
+from memorybank.erasure import cascade, past_lines
 from memorybank.erasure.narrowed_quotes import mark_quotes
+from memorybank.erasure.turn_words import TurnWords
 from memorybank.exceptions import DisclosureRequired, InvalidInput
 from memorybank.indexing import block_writer, remask
 from memorybank.models import CARRIED, Bank, Chat, ChatReader, Event, OptOut, Output, SearchDocument
@@ -138,11 +139,12 @@ def set_audience(
 ) -> Counter[str]:
     """Set who may read a chat's memory: everybody in the project (``None``), these persons, or nobody (an empty list).
 
-    Facts that others may no longer read leave every prompt at once. People's decisions on the chat's facts stay, unless
-    nobody may read them: then its memory is deleted. The chat's turns stay in any case. Returns the counts of what was
-    deleted; with ``dry_run`` nothing changes. Raises ``Chat.DoesNotExist``.
+    Facts that others may no longer read leave every prompt at once, and the block's history until the chat is shared
+    again. People's decisions on the chat's facts stay, unless nobody may read them: then its memory is deleted. The
+    chat's turns stay in any case. Returns the counts of what was deleted; with ``dry_run`` nothing changes. Raises
+    ``Chat.DoesNotExist``.
     """
-    people, counts, words = set(readers or ()), Counter[str](), cascade.TurnWords.of(bank)
+    people, counts, words = set(readers or ()), Counter[str](), TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
@@ -156,17 +158,23 @@ def set_audience(
             # Only a chat with one reader makes memory from answers that quote private memory.
             if len(before) == 1 and people != before and chat.outputs.filter(quotes_private=True).exists():
                 cascade.remove_quotes(row, chat, words, counts)
+            held = chat.key if people else ""  # what nobody may read is deleted
+            if was_public:
+                past_lines.take_out_digests(chat.entries.all(), counts, withheld_for=held)
             if chat.private and not people:
                 facts = cascade.remove_chat(row, chat, counts)
             elif chat.private:
                 facts = cascade.detach_chat(row, chat, counts)
             else:
                 cascade.attach_chat(row, chat, counts)
+                row.line_versions.release(chat.key)
             if was_public:
                 quoting = mark_quotes(row, chat, said)
-                facts |= cascade.remove_outputs(row, quoting, words, counts)
+                facts |= cascade.remove_outputs(row, quoting, words, counts, withheld_for=held)
                 outputs = {chat.pk: {}, **quoting}
-                cascade.remove_from_blocks(row, counts, facts=facts, outputs=outputs, chats=[chat.key], now=now)
+                cascade.remove_from_blocks(
+                    row, counts, facts=facts, outputs=outputs, chats=[chat.key], now=now, withheld_for=held
+                )
             else:  # no block has its lines; the new epoch stops summaries in progress from writing
                 Bank.objects.touch(row.pk, epoch=F("epoch") + 1, consolidate_at=LONG_DUE)
         action = Event.Action.PUBLIC if readers is None else Event.Action.PRIVATE
@@ -185,7 +193,7 @@ def opt_out(bank: Bank, *, author: str, out: bool = True, actor: str, now: datet
     """
     if not author:
         raise InvalidInput("author: must not be empty.")
-    counts, words = Counter[str](), cascade.TurnWords.of(bank)
+    counts, words = Counter[str](), TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         OptOut.objects.update_or_create(bank=row, author=author, defaults={"until": None if out else now})

@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from memorybank.clock import PRESENT, at_present
 from memorybank.erasure import cascade
 from memorybank.erasure.scope import quoting_titles
+from memorybank.erasure.turn_words import TurnWords
 from memorybank.exceptions import InvalidInput
 from memorybank.models import Bank, Chat, Checkpoint, Entry, Output
 from memorybank.models.chat import sequences_by_chat
@@ -45,7 +46,7 @@ def link_versions(
     ``replaced`` maps the key of a turn to the key of its previous version, followed by the keys of the turns after that
     version.
     """
-    words = cascade.TurnWords.of(bank)
+    words = TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().get(bank=row, key=chat_key)
@@ -95,7 +96,7 @@ def show_version(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
 
     Raises :class:`InvalidInput` if the turn is not, or no longer, a version that is set aside.
     """
-    words = cascade.TurnWords.of(bank)
+    words = TurnWords.of(bank)
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         chat = Chat.objects.select_for_update().filter(bank=row, outputs=output_id).first()
@@ -114,7 +115,7 @@ def show_version(bank: Bank, output_id: int, *, now: datetime = PRESENT) -> Outp
 
 def replace_turns(bank: Bank, new: Output, record_outcome: Callable[[], Output], *, now: datetime) -> Output:
     """Set the turns aside that ``new`` replaces, in the transaction in which ``record_outcome`` records its answer."""
-    words = cascade.TurnWords.of(bank)
+    words = TurnWords.of(bank)
     cascade.preload(words, _by_chat(new.replaces))
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
@@ -127,7 +128,7 @@ def replace_turns(bank: Bank, new: Output, record_outcome: Callable[[], Output],
         return record_outcome()  # afterwards, because it names a chat whose title quoted them
 
 
-def _exclude(bank: Bank, ids: Collection[int], words: cascade.TurnWords, now: datetime) -> None:
+def _exclude(bank: Bank, ids: Collection[int], words: TurnWords, now: datetime) -> None:
     Output.objects.filter(pk__in=ids).update(set_aside=True)
     cascade.exclude_outputs(bank, _by_chat(ids), words, Counter(), now)
 

@@ -53,7 +53,7 @@ def seen_by(bank: Bank, viewer: str, word: str) -> set[str]:
     doors: dict[str, Any] = {
         "block": services.prompt_memory(bank, now=MONDAY + DAY).block.text,
         "fresh block": services.render(bank, now=MONDAY + DAY).text,
-        "history": list(BlockLineVersion.objects.filter(bank=bank).values_list("text", flat=True)),
+        "history": list(BlockLineVersion.objects.readable().filter(bank=bank).values_list("text", flat=True)),
         "facts": list(services.browse(bank, viewer=viewer).values_list("text", flat=True)),
         "recall": [hit.text for hit in services.recall(bank, word, viewer=viewer, now=MONDAY + DAY)],
         "search": [fact.text for fact in services.search_facts(bank, word, viewer=viewer, now=MONDAY + DAY)],

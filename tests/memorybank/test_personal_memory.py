@@ -161,7 +161,7 @@ def test_narrowing_a_chat_reaches_the_answers_that_repeat_it() -> None:
         shown = [
             services.prompt_memory(bank, question="Zarquon?", now=now).system,
             *Fact.objects.visible_to().values_list("text", flat=True),
-            *BlockLineVersion.objects.values_list("text", flat=True),
+            *BlockLineVersion.objects.readable().values_list("text", flat=True),
             *SearchDocument.objects.visible_to().values_list("lines", flat=True),
         ]
         assert "Zarquon" not in str(shown)

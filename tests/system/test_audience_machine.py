@@ -360,7 +360,7 @@ class AudienceMachine(RuleBasedStateMachine):
             explained = services.explain(self.bank, fact_id=fact.pk, actor="ann", viewer=person, now=self.now)
             yield "explanation", str([(turn.question, turn.answer, turn.chat.title) for turn in explained.outputs])
         yield "export", str(list(services.export(self.bank, actor="ann", viewer=person, now=self.now)))
-        self.judge("history", NOBODY, str(list(BlockLineVersion.objects.values_list("text", flat=True))))
+        self.judge("history", NOBODY, str(list(BlockLineVersion.objects.readable().values_list("text", flat=True))))
         shared = Checkpoint.objects.filter(chat__private=False).values_list("text", flat=True)
         self.judge("checkpoints", NOBODY, str(list(shared)))
 

@@ -62,7 +62,7 @@ def everywhere(bank: Bank, viewer: str = services.NOBODY) -> str:
     doors: list[Any] = [
         services.prompt_memory(bank, question="Who drives the truck to Lisbon?", now=NOW).system,
         services.render(bank, now=NOW).text,
-        list(bank.line_versions.values_list("text", flat=True)),
+        list(bank.line_versions.readable().values_list("text", flat=True)),
         list(services.browse(bank, viewer=viewer).values_list("text", "original")),
         services.search_facts(bank, "truck Lisbon", viewer=viewer, now=NOW),
         services.recall(bank, "truck Lisbon", viewer=viewer, now=NOW),

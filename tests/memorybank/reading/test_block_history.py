@@ -3,6 +3,7 @@
 import pytest
 
 from memorybank import services
+from memorybank.core.granularity import Granularity
 from memorybank.core.memory_line import MemoryLine
 from memorybank.models import Bank, BlockLineVersion, Fact
 from tests.support.factories import DAY, HOUR, MINUTE, MONDAY, add_leaf, make_bank, run, say, sentence, tag
@@ -87,14 +88,70 @@ def test_what_goes_from_memory_goes_from_what_was_told(way: str) -> None:
     assert [shown(line) for line in BlockLineVersion.objects.all()] == [report(1)]
 
 
-def test_a_digests_past_lines_go_with_any_erasure_since_who_wrote_them_had_read_more() -> None:
+def past_digest(bank: Bank, number: int, *, day: object) -> None:
+    """Make the line of a fact a former line of the digest of its day."""
+    lines = BlockLineVersion.objects.filter(text=sentence(number))
+    lines.update(digest=True, tier=Granularity.DAY.tier, period_start=day, until=MONDAY + 2 * DAY)
+
+
+def test_a_past_line_of_a_digest_goes_with_what_its_writer_may_have_read_and_others_stay() -> None:
     bank = make_bank()
-    remember_chat(bank, 0)
-    remember_chat(bank, 1, at=MONDAY + DAY)
-    BlockLineVersion.objects.filter(text=sentence(1)).update(digest=True, until=MONDAY + 2 * DAY)
+    for number in range(3):
+        remember_chat(bank, number, at=MONDAY + number * DAY)
+    past_digest(bank, 1, day=MONDAY.date())  # of the day of the first chat, which it does not cite
+    past_digest(bank, 2, day=MONDAY.date() + 2 * DAY)
     services.erase(bank, chat="c0", actor="alice", now=MONDAY + 3 * DAY)
-    assert report(1) not in texts(bank, MONDAY + DAY + 2 * HOUR)
-    assert report(1) in texts(bank, MONDAY + 3 * DAY)
+    assert [shown(line) for line in BlockLineVersion.objects.former()] == [report(2)]
+
+
+def remember_two_days(bank: Bank) -> None:
+    """Two chats, the first also in a past line that a digest of its day has without citing it, and one of the next."""
+    for number, hours in enumerate((0, 3, 24)):
+        remember_chat(bank, number, at=MONDAY + hours * HOUR, author="Zelda")
+    past_digest(bank, 1, day=MONDAY.date())
+
+
+def test_a_private_chat_leaves_the_history_and_comes_back_to_it_when_it_is_shared_again() -> None:
+    bank = make_bank()
+    remember_two_days(bank)
+    moment, before = MONDAY + DAY + 2 * HOUR, texts(bank, MONDAY + DAY + 2 * HOUR)
+    assert before == [report(1), report(0), report(2)]
+    services.set_audience(bank, chat_key="c0", readers=["zelda"], actor="Zelda", now=MONDAY + 3 * DAY)
+    assert texts(bank, moment) == [report(2)]
+    assert [when for when in services.block_changes(bank, 9) if when <= MONDAY + 3 * HOUR] == []
+    assert not list(services.find_violations(bank))
+    services.set_audience(bank, chat_key="c0", readers=["zelda", "bob"], actor="Zelda", now=MONDAY + 4 * DAY)
+    assert texts(bank, moment) == [report(2)]
+    services.set_audience(bank, chat_key="c0", readers=None, actor="Zelda", now=MONDAY + 5 * DAY)
+    assert texts(bank, moment) == before
+    assert texts(bank, MONDAY + 4 * DAY) == [report(1), report(2)]  # as the block was then
+
+
+@pytest.mark.parametrize("way", ["erased", "for nobody", "deleted"])
+def test_what_is_withheld_goes_with_its_chat(way: str) -> None:
+    bank = make_bank()
+    remember_two_days(bank)
+    services.set_audience(bank, chat_key="c0", readers=["zelda"], actor="Zelda", now=MONDAY + 3 * DAY)
+    if way == "erased":
+        services.erase(bank, output=bank.chats.get(key="c0").outputs.get().pk, actor="Zelda", now=MONDAY + 4 * DAY)
+    elif way == "for nobody":
+        services.set_audience(bank, chat_key="c0", readers=[], actor="Zelda", now=MONDAY + 4 * DAY)
+    else:
+        bank.chats.filter(key="c0").delete()
+    assert sorted(shown(line) for line in BlockLineVersion.objects.all()) == [report(1), report(2)]
+    assert not BlockLineVersion.objects.filter(digest=True).exists()
+
+
+def test_a_line_of_two_private_chats_comes_back_when_both_are_shared() -> None:
+    bank = make_bank()
+    remember_two_days(bank)
+    for number, chat in enumerate(("c0", "c1")):
+        services.set_audience(bank, chat_key=chat, readers=["zelda"], actor="Zelda", now=MONDAY + (3 + number) * DAY)
+    told = []
+    for number, chat in enumerate(("c0", "c1")):
+        services.set_audience(bank, chat_key=chat, readers=None, actor="Zelda", now=MONDAY + (5 + number) * DAY)
+        told.append(report(1) in texts(bank, MONDAY + DAY))
+    assert told == [False, True]
 
 
 def test_what_is_masked_later_is_masked_in_what_was_told_and_ends_nothing() -> None:

@@ -4,11 +4,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.urls import reverse
 from django.utils import timezone
 
 from memorybank import services
 from memorybank.models import BlockLineVersion
 from projects.memory.block_history_views import MomentsForm
+from projects.models import Conversation
 from tests.support.cast import NOON
 
 from .test_memory_pages import FERRY, MemoryPageCase
@@ -40,6 +42,15 @@ class PastTest(MemoryPageCase):
         self.assertContains(page, f"<del><b>bob</b> {CRANE}</del>")
         self.assertNotContains(page, FERRY)
         self.assertContains(self.then(self.alice, at=LATER, to=LATER), "There is no difference.")
+
+    def test_a_chat_that_is_private_for_a_while_is_back_in_the_history_when_it_is_shared_again(self) -> None:
+        Conversation.objects.create(chat=self.apollo.bank.chats.get(key="c0"), owner=self.bob)
+        audience, told = reverse("private", args=["acme", "apollo", "c0"]), []
+        for chosen in ("me", "project"):
+            self.client.force_login(self.bob)
+            self.client.post(audience, {"audience": chosen, "sure": "yes"})
+            told.append(CRANE in self.then(self.vera, at=RENDERED_AT).content.decode())
+        self.assertEqual(told, [False, True])
 
     def test_a_day_without_a_time_is_all_of_it_in_the_project_s_zone(self) -> None:
         services.configure(self.apollo.bank, timezone="Asia/Tokyo", actor="alice", now=RENDERED_AT)
