@@ -23,7 +23,10 @@ class FileForm(forms.Form):
 
     file = forms.FileField(
         label=_("File"),
-        help_text=_("A zip as it was downloaded, or a JSON file. Chosen, it is read at once; nothing is imported yet."),
+        help_text=_(
+            "A zip as it was downloaded, or a file of JSON or JSON Lines. Chosen, it is read at once; nothing is "
+            "imported yet."
+        ),
     )
     format = forms.ChoiceField(
         label=_("Product"),

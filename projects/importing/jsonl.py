@@ -3,14 +3,14 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.dateparse import parse_datetime
-from django.utils.timezone import is_aware
+from django.utils.timezone import is_naive
 
 from memorybank.exceptions import InvalidInput
 from memorybank.services import NewOutput
@@ -88,8 +88,6 @@ class LineReader:
 
     def _line(self, number: int, text: str) -> ImportLine:
         row = _row(text)
-        for name in ("tenant", "project"):
-            _require_slug(name, row[name])
         output = NewOutput(
             chat_key=row["chat"],
             author=row["user"],
@@ -98,27 +96,28 @@ class LineReader:
             messages=row.get("messages", []),
             status=row.get("status", "ok"),
             title=row.get("title", ""),
-            created_at=_time(row["created_at"]),
-            key=self._key(row),
+            created_at=line_time(row["created_at"]),
+            key=line_key(row, self.seen),
         )
         output.require_valid(self.now)
         self.lines += 1
         self.named += output.question.startswith(f"{output.author}:")
         return ImportLine(number, row["tenant"], row["project"], output, len(text), self.transcript)
 
-    def _key(self, row: dict[str, Any]) -> str:
-        """The line's id, or one made from its content and the count of equal lines before it."""
-        line_id = row.get("id")
-        if line_id not in (None, ""):
-            if isinstance(line_id, bool) or not isinstance(line_id, str | int):
-                raise InvalidInput("id: must be text or a whole number.")
-            return str(line_id)
-        values = [row[name] for name in REQUIRED_FIELDS] + [row.get("answer", "")]
-        if not all(isinstance(value, str) for value in values):
-            return ""  # the line is refused later, with the field's name
-        digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
-        self.seen[digest] += 1
-        return f"{digest}:{self.seen[digest]}"
+
+def line_key(row: Mapping[str, Any], seen: Counter[str]) -> str:
+    """The line's id, or one made from its content and the count of equal lines in ``seen``, which it updates."""
+    line_id = row.get("id")
+    if line_id not in (None, ""):
+        if isinstance(line_id, bool) or not isinstance(line_id, str | int):
+            raise InvalidInput("id: must be text or a whole number.")
+        return str(line_id)
+    values = [row[name] for name in REQUIRED_FIELDS] + [row.get("answer", "")]
+    if not all(isinstance(value, str) for value in values):
+        return ""  # the line is refused later, with the field's name
+    digest = hashlib.sha256(json.dumps(values).encode()).hexdigest()[:32]
+    seen[digest] += 1
+    return f"{digest}:{seen[digest]}"
 
 
 def _row(text: str) -> dict[str, Any]:
@@ -133,13 +132,20 @@ def _row(text: str) -> dict[str, Any]:
         raise InvalidInput(f"not valid JSON{position}.") from error
     if not isinstance(row, dict):
         raise InvalidInput("not a JSON object.")
+    require_fields(row)
+    return row
+
+
+def require_fields(row: Mapping[str, Any]) -> None:
+    """Raise :class:`InvalidInput` for a field that is missing, not known, or a project's name that is no slug."""
     missing = [name for name in REQUIRED_FIELDS if name not in row]
     if missing:
         raise InvalidInput(f"{missing[0]}: is missing.")
     unknown = sorted(set(row) - KNOWN_FIELDS)
     if unknown:
         raise InvalidInput(f"{unknown[0][:40]}: unknown field.")
-    return row
+    for name in ("tenant", "project"):
+        _require_slug(name, row[name])
 
 
 def _require_slug(name: str, value: Any) -> None:
@@ -149,12 +155,15 @@ def _require_slug(name: str, value: Any) -> None:
         raise InvalidInput(f"{name}: “{str(value)[:40]}” is not a slug. {SLUG.message}") from error
 
 
-def _time(value: Any) -> datetime:
+def line_time(value: Any) -> datetime:
+    """Parse an ISO 8601 time with a zone, or raise :class:`InvalidInput`."""
     try:
         parsed = parse_datetime(value)
     except (TypeError, ValueError):
         parsed = None
     if parsed is None:
         raise InvalidInput(f"created_at: “{str(value)[:40]}” is not an ISO 8601 time like 2026-05-08T13:56:00Z.")
+    if is_naive(parsed):
+        raise InvalidInput("created_at: has no time zone; write it like 2026-05-08T13:56:00Z.")
     # PostgreSQL refuses offsets such as +23:59. Years 1 and 9999 may have no UTC time and are refused later.
-    return parsed.astimezone(UTC) if is_aware(parsed) and 1 < parsed.year < 9999 else parsed
+    return parsed.astimezone(UTC) if 1 < parsed.year < 9999 else parsed

@@ -1,7 +1,7 @@
 """Imports from the import page: read and count an export, then let a worker import its conversations."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import IO, Any
 
@@ -17,7 +17,7 @@ from projects.tenancy import audit
 
 from .conversations import Audience, ImportCounts, ImportTarget, record_conversation
 from .estimate import MAX_ERRORS_SHOWN, Estimate
-from .exports import BadConversation, from_json, read_export
+from .exports import BadConversation, ExportedConversation, from_json, read_export
 
 IMPORT_TASK = "projects.importing.tasks.import_waiting"
 #: Conversations that are stored with one query.
@@ -33,7 +33,26 @@ def read(project: Project, file: IO[bytes], name: str, *, format: str = "", acto
     """
     format, conversations = read_export(file, name, format)
     run = ImportRun.objects.create(project=project, format=format, file=name[:200], created_by=actor, created_at=now)
-    target = ImportTarget(project, format, Audience.PRIVATE, {"": actor})
+    try:
+        estimate = _store(run, conversations, ImportTarget(project, format, Audience.PRIVATE, {"": actor}))
+        if len(estimate.people) > MAX_PEOPLE_IN_FORM:
+            raise InvalidInput(
+                f"{name}: has {len(estimate.people):,} people, at most {MAX_PEOPLE_IN_FORM} are allowed here; "
+                "import it with: "
+                f"python manage.py import_chats FILE --from {format} --project {project.path} --user ID=NAME"
+            )
+    except InvalidInput:
+        run.delete()
+        raise
+    run.report = {**estimate.as_dict(), "chats_of": dict(estimate.people)}
+    run.bad, run.reasons, run.total = estimate.bad, estimate.reasons, run.conversations.count()
+    run.save()
+    return run
+
+
+def _store(
+    run: ImportRun, conversations: Iterable[ExportedConversation | BadConversation], target: ImportTarget
+) -> Estimate:
     estimate, batch = Estimate(), []
     for conversation in conversations:
         if isinstance(conversation, BadConversation):
@@ -46,13 +65,7 @@ def read(project: Project, file: IO[bytes], name: str, *, format: str = "", acto
             WaitingConversation.objects.bulk_create(batch)
             batch = []
     WaitingConversation.objects.bulk_create(batch)
-    if len(estimate.people) > MAX_PEOPLE_IN_FORM:
-        run.delete()
-        raise InvalidInput(f"{name}: has {len(estimate.people):,} people; import it with the command import_chats.")
-    run.report = {**estimate.as_dict(), "chats_of": dict(estimate.people)}
-    run.bad, run.reasons, run.total = estimate.bad, estimate.reasons, run.conversations.count()
-    run.save()
-    return run
+    return estimate
 
 
 def start(run: ImportRun, authors: Mapping[str, str], audience: Audience, *, actor: str, now: datetime) -> None:

@@ -5,8 +5,9 @@ from types import ModuleType
 from typing import IO, Any, NamedTuple, Protocol, cast
 
 from memorybank.exceptions import InvalidInput
+from projects.importing.jsonl import REQUIRED_FIELDS
 
-from . import chatgpt, claude, librechat, mem0, open_webui, restai
+from . import chatgpt, claude, json_lines, librechat, mem0, open_webui, restai
 from .archive import read_items
 from .conversation import (
     BadConversation,
@@ -59,6 +60,7 @@ FORMATS = {
     "librechat": _format("LibreChat", librechat),
     "mem0": _format("mem0", mem0),
     "restai": _format("RESTai", restai),
+    "jsonl": _format("JSON Lines", json_lines),
 }
 
 
@@ -66,7 +68,8 @@ def read_export(file: IO[bytes], name: str, format: str = "") -> tuple[str, Read
     """The name of the format, and an iterator over the file's conversations.
 
     The format is detected from the first item unless ``format`` names it. Raises :class:`InvalidInput` if the file is
-    empty, of an unknown format, or of another format than ``format``. If the file is damaged further on, the iterator
+    empty, of an unknown format, or of another format than ``format``. The iterator raises it for a file that is not for
+    one project. If the file is damaged further on, the iterator
     yields the conversations before the damage, then a :class:`BadConversation`.
     """
     items = read_items(file, name)
@@ -77,7 +80,10 @@ def read_export(file: IO[bytes], name: str, format: str = "") -> tuple[str, Read
     known = [known for known, row in FORMATS.items() if isinstance(item, Mapping) and row.reader.recognises(item)]
     if not known and not format:
         products = ", ".join(row.product for row in FORMATS.values())
-        raise InvalidInput(f"{name}: is no export of one of these products: {products}.")
+        raise InvalidInput(
+            f"{name}: is no export of one of these products: {products}. Chats of any other product can be written as "
+            f"JSON Lines: one turn a line, with the fields {', '.join(REQUIRED_FIELDS)}."
+        )
     if format and known and format not in known:
         raise InvalidInput(f"{name}: is an export of {FORMATS[known[0]].product}, not of {FORMATS[format].product}.")
     chosen = format or known[0]

@@ -1,4 +1,4 @@
-"""Read a JSON array item by item, without loading all of it. Any other JSON value counts as one item."""
+"""Read a JSON array or JSON Lines item by item, without loading all of it. Any other JSON value is one item."""
 
 import json
 import re
@@ -26,6 +26,8 @@ def items(stream: Readable) -> Iterator[Any]:
     buffer = _Buffer(stream)
     if buffer.peek() != "[":
         yield buffer.value()
+        while buffer.peek():
+            yield buffer.value()
         return
     buffer.skip("[")
     if buffer.peek() == "]":

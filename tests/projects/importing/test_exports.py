@@ -11,6 +11,7 @@ import pytest
 
 from memorybank.exceptions import InvalidInput
 from projects.importing.exports import BadConversation, ExportedConversation, LeftOut, archive, json_items, read_export
+from projects.models import SLUG
 
 FOLDER = Path(__file__).parent / "exports"
 
@@ -229,3 +230,46 @@ def test_a_circle_of_parents_ends() -> None:
     item["mapping"]["iu"]["parent"] = "ia"
     chat = good(json.dumps([item]).encode())["69a5-invoices"]
     assert len(chat.turns) <= 1
+
+
+def line(**changes: Any) -> bytes:
+    row = {"tenant": "acme", "project": "apollo", "chat": "c-17", "user": "ann", "question": "We chose Postgres 16."}
+    return json.dumps({**row, "answer": "Noted.", "created_at": "2026-03-02T10:00:00Z", **changes}).encode() + b"\n"
+
+
+def test_json_lines_are_read_with_each_person_s_turns_of_a_chat_apart() -> None:
+    content = (
+        line(title="Database") + line(user="ben", id=7, answer="") + b"\n" + line(created_at="2026-03-01T10:00+01:00")
+    )
+    chats = {(chat.key, chat.person): chat for chat in read(content) if isinstance(chat, ExportedConversation)}
+    assert list(chats) == [("c-17", "ann"), ("c-17", "ben")]
+    ann, ben = chats.values()
+    assert (ann.title, [turn.created_at.isoformat() for turn in ann.turns]) == (
+        "Database",
+        ["2026-03-01T09:00:00+00:00", "2026-03-02T10:00:00+00:00"],
+    )
+    assert [(turn.key, turn.answer) for turn in ben.turns] == [("7", "")]
+    again = {turn.key for chat in read(content) for turn in chat.turns}
+    assert again == {turn.key for chat in chats.values() for turn in chat.turns}
+    assert read_export(io.BytesIO(b"[" + line() + b"]"), "f")[0] == read_export(io.BytesIO(line()), "f")[0] == "jsonl"
+
+
+def test_json_lines_without_an_answer_to_remember_are_counted_and_bad_ones_are_named() -> None:
+    content = (
+        line(status="stopped") + line(status="error") + line(status="pending") + line(created_at="2026-03-02T10:00")
+    )
+    found = read(content + line(answr="") + line(tenant="no slug") + line(question=5) + line()[:-9])
+    [chat] = [one for one in found if isinstance(one, ExportedConversation)]
+    assert (len(chat.turns), chat.left_out) == (1, {LeftOut.FAILED: 1, LeftOut.UNANSWERED: 1})
+    assert [str(bad) for bad in found if isinstance(bad, BadConversation)] == [
+        "export.json, item 4: created_at: has no time zone; write it like 2026-05-08T13:56:00Z.",
+        "export.json, item 5: answr: unknown field.",
+        "export.json, item 6: tenant: “no slug” is not a slug. " + SLUG.message,
+        "export.json, item 7: question: must be a text, not int.",
+        "export.json, after item 7: not valid JSON.",
+    ]
+
+
+def test_json_lines_of_several_projects_are_refused_with_the_command_that_takes_them() -> None:
+    with pytest.raises(InvalidInput, match=r"of 2 projects.* python manage.py import_chats FILE"):
+        read(line() + line(project="zeus"))

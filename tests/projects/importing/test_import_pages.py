@@ -1,9 +1,12 @@
 """The import pages: a dry run first, then a worker imports, and the page says how far it is."""
 
 import json
+import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection
 from django.test import override_settings
@@ -13,7 +16,7 @@ from django.utils import timezone
 from memorybank import services
 from memorybank.models import Chat, Output
 from memorybank.services import PublicId
-from projects.importing import runs
+from projects.importing import demo, runs
 from projects.models import ImportRun, TenantEvent, WaitingConversation
 from tests.projects.importing.test_exports import fixture, zipped
 from tests.projects.importing.test_import_exports import PRICED
@@ -158,6 +161,23 @@ class ImportPagesTest(Cast):
         self.assertIn("no user is chosen for “5f1c-priya”", page)
         self.assertIn('<th scope="row">Chats</th><td>1</td><td>0</td><td>2</td>', page)
         self.assertIn("1 person of the file is left out.", page)
+
+    def test_the_line_that_readme_shows_is_imported(self) -> None:
+        readme = (settings.BASE_DIR / "README.md").read_text()
+        [line] = re.findall(r'^\{"tenant": .*\}$', readme, re.MULTILINE)
+        self.assertEqual(self.upload(line.encode()).status_code, 302)
+        row = ImportRun.objects.get()
+        page = self.page(row)
+        self.assertIn("1 chat of 1 person, 2 messages, about", page)
+        self.assertFalse(Output.objects.exists())
+        self.start(row)
+        runs.work()
+        [turn] = Output.objects.all()
+        self.assertEqual((turn.question, turn.author, turn.chat.private), ("We chose Postgres 16.", "bob", True))
+        sample = Path(demo.__file__).parent / "sample" / "chats.jsonl"
+        answer = self.upload(sample.read_bytes())
+        self.assertContains(answer, "python manage.py import_chats FILE", status_code=400)
+        self.assertEqual(ImportRun.objects.count(), 1)
 
     def test_a_dry_run_is_discarded_or_forgotten_after_a_day(self) -> None:
         row = self.read()
