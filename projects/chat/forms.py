@@ -26,7 +26,9 @@ class MessageForm(forms.Form):
     message = forms.CharField(
         strip=False,
         max_length=MAX_MESSAGE_CHARACTERS,
-        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off", "aria-describedby": "composer-hint"}),
+        widget=forms.Textarea(
+            attrs={"rows": 2, "placeholder": _("Message"), "autocomplete": "off", "aria-describedby": "composer-hint"}
+        ),
         error_messages={
             "required": _("message: write something first."),
             "max_length": _("message: %(show_value)s characters; at most %(limit_value)s are accepted."),

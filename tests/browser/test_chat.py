@@ -215,6 +215,21 @@ def test_the_number_of_a_source_leads_to_its_line_by_keyboard_and_without_a_scri
     page.context.close()
 
 
+@pytest.mark.parametrize("locale", ["en", "de"])
+def test_an_empty_composer_leaves_a_phone_s_screen_to_the_chat(chromium: Browser, served: Served, locale: str) -> None:
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "locale": locale}
+    page = logged_in(chromium, served.base, "bob", **phone)
+    page.goto(ROPES)
+    composer, box = page.locator("#composer"), page.locator("#composer textarea")
+    assert composer.evaluate("one => one.offsetHeight") <= 130
+    assert composer.locator("button").evaluate("one => one.offsetHeight") >= 24
+    assert hindrances(page) == []
+    empty = box.evaluate("one => one.offsetHeight")
+    box.fill("Which ropes?\n" * 6)
+    assert box.evaluate("one => one.offsetHeight") > 2 * empty
+    page.context.close()
+
+
 def test_a_phone_opens_the_list_of_chats_and_searches_it_without_a_script(chromium: Browser, served: Served) -> None:
     page = opened(chromium, served, HEBREW, "phone, dark", script=False)
     chats = page.get_by_role("navigation", name="Your chats")
