@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
@@ -19,6 +21,8 @@ from memorybank.prepared import PreparedQuery, PreparedUpdate, update
 from .leases import Leased, LeasedQuerySet
 from .public_id import public_id
 
+logger = logging.getLogger(__name__)
+
 MIN_TOKENS, MAX_TOKENS = 200, 32_000
 #: 0 switches recalled notes off.
 MAX_RECALL_TOKENS = 8_000
@@ -28,6 +32,16 @@ MAX_IDLE_MINUTES = 7 * 24 * 60
 MAX_RETENTION_DAYS = 36_500
 #: Earlier than any other due time.
 LONG_DUE = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@cache
+def _zone(name: str) -> ZoneInfo:
+    """The zone with this name, or UTC, with one warning in the log of each process."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown, no valid name, or a directory of zones
+        logger.warning("This machine does not know the time zone %r: the days of its projects are those of UTC.", name)
+        return ZoneInfo("UTC")
 
 
 class BankQuerySet(LeasedQuerySet["Bank"]):
@@ -238,8 +252,8 @@ class Bank(Leased):
 
     @property
     def tz(self) -> ZoneInfo:
-        """The time zone in which its days begin and end."""
-        return ZoneInfo(self.timezone)
+        """The time zone in which its days begin and end: UTC if this machine does not know the one that is set."""
+        return _zone(self.timezone)
 
     def draw(self, count: int) -> range:
         """Allocate the next ``count`` sequences for turns, never reused. The caller holds this row's lock."""

@@ -1,4 +1,4 @@
-"""Check the invariants on live data: I1 coverage, I2 tree, I3 budget, I9 audience, and the audit log. Reads only."""
+"""Check the invariants on live data: I1 coverage, I2 tree, I3 budget, I9 audience, the time zone and the audit log."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -38,8 +38,14 @@ class Violation:
 
 def find_violations(bank: Bank) -> list[Violation]:
     """All violations in a bank; an empty list proves that the invariants hold now."""
-    checks = (_coverage, _tree, _tiers, _citations, _budget, _audience, _trail)
+    checks = (_zone, _coverage, _tree, _tiers, _citations, _budget, _audience, _trail)
     return [violation for invariant in checks for violation in invariant(bank)]
+
+
+def _zone(bank: Bank) -> Iterator[Violation]:
+    """The time zone is known to this machine; otherwise the bank's days are those of UTC."""
+    if bank.tz.key != bank.timezone:
+        yield Violation("zone", "settings", f"this machine does not know the time zone {bank.timezone!r}; UTC is used")
 
 
 def _coverage(bank: Bank) -> Iterator[Violation]:

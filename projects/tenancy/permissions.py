@@ -1,9 +1,7 @@
 """Permissions of users and API keys. Objects that a user may not see give 404, as if they did not exist."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
-from zoneinfo import ZoneInfoNotFoundError
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
@@ -144,8 +142,7 @@ def _enter_only(projects: QuerySet[Project]) -> Project:
     with services.all_banks_entered():
         project = get_object_or_404(projects.select_related("tenant", "bank"))
     services.enter(project.bank_id, owners=[project.tenant_id])
-    with suppress(ZoneInfoNotFoundError):  # this machine does not know it any more: the settings page can change it
-        timezone.activate(project.bank.tz)
+    timezone.activate(project.bank.tz)
     return project
 
 

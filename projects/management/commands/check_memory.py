@@ -16,8 +16,8 @@ from ..base import FAILURE_EXIT_CODE, MemoryCommand, find_project, pluralised
 class Command(MemoryCommand):
     help = (
         "Check on live data that every turn is in exactly one summary or waits for one (I1), that the tree of entries "
-        "and citations is sound (I2), that the block fits its budget (I3), and that the audit logs are whole. Reads "
-        "only. Exits with 1 and the list if something is broken."
+        "and citations is sound (I2), that the block fits its budget (I3), that this machine knows the time zones of "
+        "the projects, and that the audit logs are whole. Reads only. Exits with 1 and the list if something is broken."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

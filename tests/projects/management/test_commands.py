@@ -420,6 +420,20 @@ class TestCheckMemory(CommandCase):
         self.assertIn("I1 acme/apollo, chat", run("check_memory").out)
         self.assertNotIn("secret", ran.out)
 
+    def test_a_zone_that_this_machine_does_not_know_is_utc_s_and_named(self) -> None:
+        self.switch_on(self.apollo)
+        Bank.objects.filter(pk=self.apollo.bank.pk).update(timezone="Mars/Phobos")
+        self.tell()
+        with self.assertLogs("memorybank.models.bank", "WARNING") as logged:
+            self.assertEqual(run("run_memory", "--until-idle").code, 0)
+            shown = run("show_memory", "acme/apollo")
+            ran = run("check_memory")
+        self.assertEqual(shown.code, 0)
+        self.assertIn("We chose Postgres 16 for billing.", shown.out)
+        self.assertEqual((ran.code, ran.err), (1, "1 violation."))
+        self.assertIn("zone acme/apollo, settings: this machine does not know the time zone 'Mars/Phobos'", ran.out)
+        self.assertEqual(len(logged.output), 1)
+
     def test_it_checks_one_project_alone(self) -> None:
         self.tell()
         Chat.objects.update(pending_outputs=5)
