@@ -1,5 +1,6 @@
 """Where a line comes from, as far as its reader may open it, and what of it is in the reader's own words."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ from projects.models import Conversation
 COMPARED_CHARACTERS, LABEL_CHARACTERS = 4_000, 60
 #: Maximum number of own lines that a summary's line offers to correct, and of authors named for messages of others.
 MAX_OWN_LINES, MAX_AUTHORS = 3, 3
+#: Maximum number of turns that a line in a list leads to.
+MAX_TURNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,28 @@ def own_messages(bank: Bank, origins: Iterable[Origin], reader: User) -> dict[in
     own = services.outputs_of(bank).filter(pk__in=outputs, chat__in=own_chats)
     texts = own.values_list("pk", "question", Left("answer", COMPARED_CHARACTERS))
     return {output: (question, answer) for output, question, answer in texts}
+
+
+def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
+    """The addresses of these turns by id, limited to turns in the reader's own chats."""
+    chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
+    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
+    return {output: turn_address(bank, key, output, sequence) for output, sequence, key in rows}
+
+
+def own_turns(facts: Collection[int], reader: User) -> dict[int, list[str]]:
+    """The addresses of the turns in the reader's own chats that each fact rests on, newest first, at most MAX_TURNS.
+
+    The facts may be of several banks. Two queries.
+    """
+    pages = defaultdict[int, list[str]](list)
+    place = ("chat__bank__project__tenant__slug", "chat__bank__project__slug", "chat__key")
+    turn = ("chat__outputs__pk", "chat__outputs__sequence")
+    for relation in ("chat__outputs__facts", "chat__outputs__facts__restated_by"):  # a leaf's facts, lines of digests
+        own = Conversation.objects.filter(**{"owner": reader, f"{relation}__in": list(facts)}).distinct()
+        for fact, *address in own.order_by(f"-{turn[1]}").values_list(relation, *place, *turn):
+            pages[fact].append(_turn_address(*address))
+    return {fact: addresses[:MAX_TURNS] for fact, addresses in pages.items()}
 
 
 def sources_of(bank: Bank, text: str, origins: Collection[Origin], own: Mapping[int, tuple[str, str]]) -> LineSources:
@@ -95,5 +120,9 @@ def _closest(text: str, facts: list[Fact]) -> list[Fact]:
 
 def turn_address(bank: Bank, chat_key: str, output: int, sequence: int) -> str:
     """The address of the chat page on which this turn is the last one."""
-    chat = reverse("chat", args=[bank.project.tenant.slug, bank.project.slug, chat_key])
+    return _turn_address(bank.project.tenant.slug, bank.project.slug, chat_key, output, sequence)
+
+
+def _turn_address(tenant: str, project: str, chat_key: str, output: int, sequence: int) -> str:
+    chat = reverse("chat", args=[tenant, project, chat_key])
     return f"{chat}?before={public_id(sequence + 1)}#turn-{public_id(output)}"

@@ -55,8 +55,9 @@ def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundM
         for project in searched[:MAX_PROJECTS]
         for line in _lines(project, persons.get(project.tenant_id, ""), words)
     ]
-    lines.sort(key=lambda line: line.rank)
-    return FoundMemory(lines[:MAX_LINES], MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
+    lines = sorted(lines, key=lambda line: line.rank)[:MAX_LINES]
+    memory_rows.link_turns([line.row for line in lines], user)
+    return FoundMemory(lines, MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
 
 
 def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:

@@ -25,8 +25,8 @@ from projects.web.pagination import numbered_page
 from . import rows as memory_rows
 from .actions import posted_facts
 from .erasure_views import erased_notice, receipt_parts
+from .line_sources import own_pages
 from .page import MemoryPage, memory_page
-from .usage_views import own_pages
 
 FACTS_ON_A_PAGE = 50
 #: Seconds during which a member can undo hiding a fact.
@@ -45,6 +45,7 @@ def mine_page(page: MemoryPage) -> HttpResponse:
     rows: list[dict[str, Any]] = [
         {"row": memory_rows.fact_row(fact), "project": projects[fact.bank_id], "own": fact.pk in own} for fact in shown
     ]
+    memory_rows.link_turns([each["row"] for each in rows], page.request.user)
     return page.render("mine", {"page": shown, "rows": rows})
 
 

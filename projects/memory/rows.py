@@ -28,7 +28,7 @@ from memorybank.services import (
     public_id,
 )
 
-from .line_sources import LineSources, own_messages, sources_of
+from .line_sources import LineSources, own_messages, own_turns, sources_of
 
 #: The parts of the token meter and their labels, in the order of a block.
 METER_LABELS = {
@@ -66,7 +66,8 @@ class Row:
     """A line of the block, or a fact. ``badges`` are pairs of a CSS class and a label.
 
     ``heading`` is that within its day or period, if any. ``fact_ids`` are public ids. ``pieces`` are parts of the text,
-    and whether each is a reason for quarantine. ``own`` are the facts of it that its reader may correct.
+    and whether each is a reason for quarantine. ``own`` are the facts of it that its reader may correct, ``own_turns``
+    the addresses of its turns in the reader's own chats.
     """
 
     line: MemoryLine | Fact
@@ -78,6 +79,7 @@ class Row:
     sources: LineSources = field(default_factory=LineSources)
     pieces: list[tuple[str, bool]] = field(default_factory=list)
     own: list[Fact] = field(default_factory=list)
+    own_turns: list[str] = field(default_factory=list)
 
     @property
     def is_shortened(self) -> bool:
@@ -139,6 +141,13 @@ def fact_row(fact: Fact, in_block: Collection[int] = (), restated: Collection[in
     row = Row(fact, _day_text(fact.said_on), fact, [public_id(fact.pk)])
     row.badges = [*_state_badges(fact, in_block, restated), *_edit_badges(fact)]
     return row
+
+
+def link_turns(rows: Iterable[Row], reader: User) -> None:
+    """Set the turns of each row in the reader's own chats. Two queries."""
+    by_fact = {row.fact.pk: row for row in rows if row.fact}
+    for fact, addresses in own_turns(by_fact, reader).items():
+        by_fact[fact].own_turns = addresses
 
 
 def quarantined_row(fact: Fact) -> Row:

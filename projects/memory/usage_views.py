@@ -14,11 +14,11 @@ from django.views.decorators.http import require_GET
 
 from memorybank import services
 from memorybank.services import NOBODY, Bank, Fact, MemoryLine, VisibleSentence
-from projects.models import AnswerContext, Conversation, Project, Role
+from projects.models import AnswerContext, Project, Role
 from projects.tenancy import people, permissions
 from projects.web.requests import MemberRequest
 
-from .line_sources import turn_address
+from .line_sources import own_pages
 
 
 @dataclass(slots=True)
@@ -142,10 +142,3 @@ def linked_notes(project: Project, notes: Sequence[MemoryLine], reader: User) ->
         own = [pages[output] for output in note.citations if output in pages]
         used.append(UsedLine(place, note, own_turns=own, facts="" if own else f"{facts}?{urlencode({'q': note.text})}"))
     return used
-
-
-def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
-    """The addresses of these turns by id, limited to turns in the reader's own chats."""
-    chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
-    rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
-    return {output: turn_address(bank, key, output, sequence) for output, sequence, key in rows}

@@ -14,6 +14,7 @@ from projects.web.pagination import numbered_page
 from . import block_history, timeline
 from . import rows as memory_rows
 from .filters import FactFilter
+from .line_sources import own_pages
 from .page import MemoryPage, memory_page
 from .usage_views import linked_notes
 
@@ -53,6 +54,7 @@ def facts_page(page: MemoryPage) -> HttpResponse:
     restated = services.restated_fact_ids(page.bank, in_block)
     rows = [memory_rows.fact_row(fact, in_block, restated) for fact in facts]
     page.mark_own(rows)
+    memory_rows.link_turns(rows, page.request.user)
     return page.render("facts", {"form": form, "page": facts, "rows": rows, "query": form.query()})
 
 
@@ -87,8 +89,10 @@ def why_page(page: MemoryPage, fact: int) -> HttpResponse:
     if not page.facts.filter(pk=fact).exists():
         raise Http404
     explanation = services.explain(page.bank, fact_id=fact, actor=page.actor)
-    row = memory_rows.fact_row(explanation.fact)
-    return page.render("why", {"explanation": explanation, "outputs": explanation.outputs, "row": row})
+    row, outputs = memory_rows.fact_row(explanation.fact), explanation.outputs
+    pages = own_pages(page.bank, [output.pk for output in outputs], page.request.user)
+    turns = [(output, pages.get(output.pk)) for output in outputs]
+    return page.render("why", {"explanation": explanation, "turns": turns, "row": row})
 
 
 @memory_page("memory-review")

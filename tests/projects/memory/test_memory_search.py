@@ -1,5 +1,7 @@
 """The search over a member's chats also finds memory, of every project that they may open: what they may read."""
 
+import html
+import re
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -14,14 +16,14 @@ from memorybank import services
 from memorybank.models import Fact
 from memorybank.reading import browsing
 from projects.memory import memory_search
-from projects.models import Membership, Project
+from projects.models import Conversation, Membership, Project
 from projects.tenancy import people
 from tests.support.cast import NOON, Cast, without_models
 
 OLD, NEW = "The zanzibar crane of the Bremen yard is orange.", "The zanzibar crane is blue."
 SURGEON = "The surgeon of the zanzibar ward starts on 1 June."
 #: Queries of the page apart from the search in memory, and those in each project.
-PAGE_QUERIES, PROJECT_QUERIES = 15, 9
+PAGE_QUERIES, PROJECT_QUERIES = 17, 9
 
 
 @without_models
@@ -92,6 +94,27 @@ class MemorySearchTest(Cast):
         with mock.patch.object(browsing, "content_words", wraps=browsing.content_words) as split:
             self.assertEqual(self.found(self.vera, "quokka cra"), [])
         self.assertEqual([call.args[0].strip() for call in split.call_args_list], ["quokka"])
+
+    def test_a_line_of_an_own_chat_leads_to_its_turn_there_and_on_every_page_that_shows_it(self) -> None:
+        said = "The quokka of the zanzibar ward is tame."
+        chat = self.begin_chat(self.bob, self.apollo)
+        fields = {"chat_key": chat.key, "author": "bob", "question": said}
+        turn = services.record(self.apollo.bank, **fields, created_at=NOON, now=NOON)
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
+        fact = Fact.objects.get(text=said)
+        anchor = f"turn-{services.public_id(turn.pk)}"
+        why = reverse("memory-why", args=["acme", "apollo", fact.pk])
+        facts = reverse("memory-facts", args=["acme", "apollo"])
+        for page in (self.search(self.bob, "quokka"), self.search(self.bob, "quokka", facts)):
+            [address] = re.findall(rf'href="([^"]*#{anchor})">Where it was said', page.content.decode())
+            self.assertContains(self.client.get(html.unescape(address)), f'id="{anchor}"')
+        self.assertNotContains(self.search(self.vera, "quokka"), anchor)
+        self.assertNotContains(self.search(self.alice, "quokka", facts), anchor)
+        self.assertNotContains(self.client.get(why), anchor)  # alice reads what was said, but not in bob's chat
+        self.assertNotContains(self.search(self.bob, "blue"), "Where it was said")
+        Conversation.objects.filter(chat=chat).update(owner=self.alice)
+        self.client.force_login(self.alice)
+        self.assertContains(self.client.get(why), f'#{anchor}">Where it was said')
 
     def test_it_is_found_on_the_page_of_its_project_only(self) -> None:
         hermes = self.project(self.acme, "hermes")
