@@ -138,7 +138,7 @@ def _by_heading(rows: Iterable[Row]) -> list[Row]:
 
 def fact_row(fact: Fact, in_block: Collection[int] = (), restated: Collection[int] = ()) -> Row:
     """A fact with its badges. ``in_block`` and ``restated`` are ids: facts in the block or restated by it."""
-    row = Row(fact, _day_text(fact.said_on), fact, [public_id(fact.pk)])
+    row = Row(fact, day_text(fact.said_on), fact, [public_id(fact.pk)])
     row.badges = [*_state_badges(fact, in_block, restated), *_edit_badges(fact)]
     return row
 
@@ -219,7 +219,7 @@ def label_of(entry: Entry) -> str:
 
 
 def _period(label: str, start: date) -> str:
-    return gettext(label) % {"day": _day_text(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
+    return gettext(label) % {"day": day_text(start), "month": date_format(start, "YEAR_MONTH_FORMAT")}
 
 
 def when(line: MemoryLine | BlockLineVersion) -> str:
@@ -227,5 +227,12 @@ def when(line: MemoryLine | BlockLineVersion) -> str:
     return _period(Granularity.of_tier(line.tier).period.label, line.period_start)
 
 
-def _day_text(day: date) -> str:
+def day_or_period(fact: Fact) -> str:
+    """The day of a leaf's fact, or the period that a digest's line sums up."""
+    if fact.entry.is_leaf:
+        return day_text(fact.said_on)
+    return _period(Granularity(fact.entry.granularity).period.label, fact.entry.period_start)
+
+
+def day_text(day: date) -> str:
     return date_format(day, gettext("j F Y"))

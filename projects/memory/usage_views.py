@@ -10,14 +10,16 @@ from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils.timezone import localdate
 from django.views.decorators.http import require_GET
 
 from memorybank import services
-from memorybank.services import NOBODY, Bank, Fact, MemoryLine, VisibleSentence
+from memorybank.services import NOBODY, Fact, MemoryLine, VisibleSentence
 from projects.models import AnswerContext, Project, Role
 from projects.tenancy import people, permissions
 from projects.web.requests import MemberRequest
 
+from . import rows
 from .line_sources import own_pages
 
 
@@ -25,11 +27,11 @@ from .line_sources import own_pages
 class UsedLine:
     """A line that an answer was given, and that is still in memory.
 
-    ``facts`` is the address of the list of facts at this line, for a line that only others may read the source of.
-    ``why`` is the address of its sources page, ``own_turns`` those of its turns in the reader's own chats. ``wrong`` is
-    the id of its fact that the reader may correct or object to. ``place`` is its index among
-    all lines that the answer was given, ``number`` its citation number in the answer (0: not cited). Without
-    ``has_source`` the messages it came from are deleted.
+    ``day`` is when it was said, or the period that it sums up. ``facts`` is the address of the list of facts at this
+    line, for a line that only others may read the source of. ``why`` is the address of its sources page, ``own_turns``
+    those of its turns in the reader's own chats. ``wrong`` is the id of its fact that the reader may correct or object
+    to. ``place`` is its index among all lines that the answer was given, ``number`` its citation number in the answer
+    (0: not cited). Without ``has_source`` the messages it came from are deleted.
     """
 
     place: int
@@ -40,6 +42,7 @@ class UsedLine:
     number: int = 0
     has_source: bool = True
     facts: str = ""
+    day: str = ""
 
 
 @require_GET
@@ -104,7 +107,8 @@ def _fact_lines(
             shared = remaining[0].pk if not (viewer or may_explain) else None
             wrong = next((fact.pk for fact in remaining if fact.pk in own_words), shared)
             own_turns = [pages[pk] for pk in turns if pk in pages]
-            lines.append(UsedLine(place, remaining[0], why, wrong, own_turns, has_source=bool(turns)))
+            day = rows.day_or_period(remaining[0])
+            lines.append(UsedLine(place, remaining[0], why, wrong, own_turns, has_source=bool(turns), day=day))
     return lines
 
 
@@ -112,7 +116,9 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
     """The notes whose sentences are still in memory and visible to ``viewer``."""
     places = [(output, place) for output, place in given.recalled]
     sentences = services.sentences(project.bank, places, viewer=viewer)
-    pages = own_pages(project.bank, {output for output, _ in sentences}, reader)
+    outputs = {output for output, _ in sentences}
+    pages = own_pages(project.bank, outputs, reader)
+    times = dict(services.outputs_of(project.bank).filter(pk__in=outputs).values_list("pk", "created_at"))
     first = len(given.lines) + len(given.personal)
     stated = services.facts_stating(project.bank, sentences, viewer=viewer)
     facts = [[stated[place]] if place in stated else [] for place in places]
@@ -127,6 +133,7 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
             why.get(number, ""),
             wrong.get(number),
             own_turns=[pages[place[0]]] if place[0] in pages else [],
+            day=rows.day_text(localdate(times[place[0]])),
         )
         for number, place in enumerate(places, start=first)
         if place in sentences
@@ -140,5 +147,6 @@ def linked_notes(project: Project, notes: Sequence[MemoryLine], reader: User) ->
     used = []
     for place, note in enumerate(notes):
         own = [pages[output] for output in note.citations if output in pages]
-        used.append(UsedLine(place, note, own_turns=own, facts="" if own else f"{facts}?{urlencode({'q': note.text})}"))
+        found = "" if own else f"{facts}?{urlencode({'q': note.text})}"
+        used.append(UsedLine(place, note, own_turns=own, facts=found, day=rows.when(note)))
     return used

@@ -428,6 +428,9 @@ class AnswerTest(Cast):
             for used in page.context[part]:
                 self.assertIn(used.line.text.rstrip("."), text)
                 self.assertContains(page, escape(used.line.text))
+                self.assertEqual(used.day, "2 March 2026")
+        shown = len(page.context["block_lines"]) + len(page.context["notes"])
+        self.assertContains(page, '<span class="meta">2 March 2026</span>', count=shown)
         self.assertEqual(page.context["missing"], 0)
         for used in page.context["notes"]:  # of others: who may not correct it says that it is wrong
             wrong = self.client.get(reverse("memory-own", args=["acme", "apollo", used.wrong]))
