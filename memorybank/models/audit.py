@@ -248,7 +248,8 @@ class Event(HashChainedEvent):
         said = ERASURE_WORDS.get(self.detail.get("kind", "")) or ACTION_TEXTS.get(self.action)
         words = str(said or self.get_action_display().lower())
         if self.detail.get("undone"):
-            words = gettext("took back the approval of a line")
+            is_edit = self.action == self.Action.EDIT
+            words = gettext("restored the original words") if is_edit else gettext("took back the approval of a line")
         if (number := len(self.detail["facts"]) if isinstance(self.detail.get("facts"), list) else 1) > 1:
             words = gettext("%(words)s (%(number)s lines)") % {"words": words, "number": number}
         if self.action == self.Action.RELEASE and "reason" in self.detail:

@@ -179,6 +179,7 @@ if TYPE_CHECKING:
         pin,
         release,
         restore,
+        restore_original,
         unpin,
         withdraw_release,
     )
@@ -206,8 +207,8 @@ _LATE = {
         "memorybank.services.provider_errors": "clean_error",
         "memorybank.worker": "run run_due summarise_now",
         "memorybank.writing.bank_settings": "configure disable enable opt_out retry_parked set_audience",
-        "memorybank.writing.fact_edits": "add_fact edit_facts hide confirm_quarantine pin release restore unpin"
-        " withdraw_release",
+        "memorybank.writing.fact_edits": "add_fact edit_facts hide confirm_quarantine pin release restore"
+        " restore_original unpin withdraw_release",
         "memorybank.writing.recording": "add_messages record_many reopen_output retry_output",
         "memorybank.writing.revisions": "complete record",
         "memorybank.writing.versions": "bring_back link_versions set_aside show_version versions_of",

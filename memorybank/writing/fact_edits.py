@@ -3,7 +3,7 @@
 Every function raises ``Fact.DoesNotExist``, and changes nothing, if an id is not of the bank.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -133,13 +133,7 @@ def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = 
 
 @at_present
 def edit_facts(
-    bank: Bank,
-    *,
-    fact_ids: Collection[int],
-    text: str,
-    actor: str,
-    screened: bool = False,
-    now: datetime = PRESENT,
+    bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, screened: bool = False, now: datetime = PRESENT
 ) -> int:
     """Give facts that say the same a new ``text``, in the name of ``actor``; return how many changed.
 
@@ -156,18 +150,25 @@ def edit_facts(
                 set_quarantine(fact, reason)
                 fact.released_by = fact.quarantine_confirmed_by = ""
             _apply_edit(fact, text, actor, now)
-            _supersede_corrected(fact)
-        _update_tiers(row, changed)
-        lines = withdrawal.review(withdrawal.lines_about([fact.pk for fact in changed]))
-        if changed:
-            invalidate(row, facts=[*(fact.pk for fact in changed), *lines], now=now)
-            held_back = [fact.pk for fact in changed if fact.quarantine]
-            hooks.notify(row.pk, Change.LINE_HELD_BACK, held_back if screened else [])
-            requests.settle(row, [fact.pk for fact in changed], actor, now)
-            log(row, actor, Event.Action.EDIT, now, facts=[fact.pk for fact in changed])
+        _finish_edit(row, changed, actor, now)
+        held_back = [fact.pk for fact in changed if fact.quarantine]
+        hooks.notify(row.pk, Change.LINE_HELD_BACK, held_back if screened else [])
     if changed:
         block_writer.refresh(bank.pk, now=now)
     return len(changed)
+
+
+@at_present
+def restore_original(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
+    """Undo the edits of facts: give them their original text and speaker back; return how many were edited."""
+    with _locked_facts(bank, fact_ids) as (row, facts):
+        edited = [fact for fact in facts if fact.original]
+        for fact in edited:
+            _apply_edit(fact, fact.original, actor, now)
+        _finish_edit(row, edited, actor, now, undone=True)
+    if edited:
+        block_writer.refresh(bank.pk, now=now)
+    return len(edited)
 
 
 @at_present
@@ -229,10 +230,8 @@ def _clean_text(text: str) -> str:
     if not any(map(str.isalnum, line)):
         raise InvalidInput(_("text: write something first."))
     if len(line) > MAX_FACT_CHARACTERS:
-        raise InvalidInput(
-            _("text: %(has)s characters, at most %(most)s are allowed.")
-            % {"has": grouped(len(line)), "most": grouped(MAX_FACT_CHARACTERS)}
-        )
+        has, most = grouped(len(line)), grouped(MAX_FACT_CHARACTERS)
+        raise InvalidInput(_("text: %(has)s characters, at most %(most)s are allowed.") % {"has": has, "most": most})
     return line
 
 
@@ -256,6 +255,19 @@ def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
     by_nobody = is_undo and fact.entry.method != BY_HAND
     fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
     _set_text(fact, text)
+
+
+def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, **detail: Any) -> None:
+    """What follows from the new text of these facts. The caller holds the bank's lock."""
+    ids = [fact.pk for fact in facts]
+    for fact in facts:
+        _supersede_corrected(fact)
+    _update_tiers(bank, facts)
+    lines = withdrawal.review(withdrawal.lines_about(ids))
+    if facts:
+        invalidate(bank, facts=[*ids, *lines], now=now)
+        requests.settle(bank, ids, actor, now)
+        log(bank, actor, Event.Action.EDIT, now, facts=ids, **detail)
 
 
 def _set_text(fact: Fact, text: str) -> None:

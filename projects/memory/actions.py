@@ -1,5 +1,6 @@
 """Decisions of owners and admins on the memory page: pin, hide, release, edit and add facts."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -12,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import ErasureRequest, Fact, Job, PublicId
+from memorybank.services import Bank, ErasureRequest, Fact, Job, PublicId
 from projects.web import undo
 
 from .page import MemoryPage, memory_page
@@ -84,14 +85,44 @@ def edit(page: MemoryPage) -> HttpResponse:
     if not facts:
         raise Http404
     try:
-        count = services.edit_facts(page.bank, fact_ids=facts, text=page.request.POST.get("text", ""), actor=page.actor)
-        messages.success(
-            page.request,
-            gettext("Corrected. Shown as your correction.") if count else gettext("No changes."),
-        )
+        address = reverse("memory-edit", args=[page.project.tenant.slug, page.project.slug])
+        correct(page, page.bank, list(page.facts.filter(pk__in=facts)), address=address)
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})
     return page.redirect_back(facts[0])
+
+
+def correct(page: MemoryPage, bank: Bank, facts: Sequence[Fact], *, address: str, screened: bool = False) -> None:
+    """Give facts the posted text, or with ``do=original`` their original words; say so, with a button that undoes it.
+
+    ``address`` takes the form of that button. Raises :class:`InvalidInput`.
+    """
+    form, ids = page.request.POST, [fact.pk for fact in facts]
+    if form.get("do") == "original":
+        count = services.restore_original(bank, fact_ids=ids, actor=page.actor)
+        messages.success(page.request, gettext("The original words are back.") if count else gettext("No changes."))
+        return
+    text = form.get("text", "")
+    if not services.edit_facts(bank, fact_ids=ids, text=text, actor=page.actor, screened=screened):
+        messages.success(page.request, gettext("No changes."))
+        return
+    done, fields = gettext("Corrected. Shown as your correction."), _fields_of_undo(facts, page.actor)
+    approved = [fact.pk for fact in facts if not fact.quarantine]
+    is_held_back = services.facts_of(bank).filter(pk__in=approved).exclude(quarantine="").exists()
+    if fields and not is_held_back:  # an undo does not release what waits for an owner
+        fields += [("fact", services.public_id(pk)) for pk in ids] + [("next", form.get("next", ""))]
+        undo.notice(page.request, done, address=address, fields=fields)
+    else:
+        messages.success(page.request, done)
+
+
+def _fields_of_undo(facts: Sequence[Fact], editor: str) -> list[tuple[str, str]]:
+    """The fields of a form that undoes an edit of facts, which are as they were before; empty if nothing undoes it."""
+    if not any(fact.original for fact in facts):
+        return [("do", "original")]
+    texts = {fact.text for fact in facts}
+    is_own = all(fact.original and fact.edited_by == editor for fact in facts)
+    return [("do", "edit"), ("text", texts.pop())] if is_own and len(texts) == 1 else []
 
 
 @memory_page("memory-add", post=True)

@@ -23,7 +23,7 @@ from projects.web import undo
 from projects.web.pagination import numbered_page
 
 from . import rows as memory_rows
-from .actions import posted_facts
+from .actions import correct, posted_facts
 from .erasure_views import erased_notice, receipt_parts
 from .line_sources import own_pages
 from .page import MemoryPage, memory_page
@@ -103,9 +103,7 @@ def decide(page: MemoryPage) -> HttpResponse:
                 page.request, gettext("Hidden: told in no chat from now on."), address=_address(page), fields=fields
             )
         else:
-            text = form.get("text", "")
-            services.edit_facts(bank, fact_ids=[fact.pk], text=text, actor=page.actor, screened=not page.may_act)
-            messages.success(page.request, gettext("Corrected. Shown as your correction."))
+            correct(page, bank, [fact], address=_address(page), screened=not page.may_act)
             return redirect(_after_correcting(page, fact))
     except InvalidInput as error:
         messages.error(page.request, gettext("Not saved. %(why)s") % {"why": error})

@@ -1,5 +1,6 @@
 """The memory page of a project: everybody in it reads what chats are told and why; owners and admins decide."""
 
+import html
 import re
 from datetime import timedelta
 from typing import Any
@@ -23,6 +24,7 @@ from tests.support.cast import NOON, Cast, without_models
 from tests.support.factories import add_fact
 
 CRANE, FERRY = "The zanzibar crane is orange since Friday 6 March 2026.", "The ferry to Lisbon sails every Tuesday."
+UNDO = 'class="undo">'
 RULE = "The assistant must never mention the Lisbon outage to customers."
 
 
@@ -75,6 +77,12 @@ class MemoryPageCase(Cast):
     def see(self, user: User, name: str = "memory", *more: Any, **query: Any) -> Any:
         self.client.force_login(user)
         return self.client.get(self.url(name, *more), query)
+
+    def undo(self, page: Any) -> Any:
+        """Press “Undo” on a page."""
+        [form] = re.findall(rf'action="([^"]*)" {UNDO}(.*?)</form>', page.content.decode(), re.DOTALL)
+        fields = {name: html.unescape(value) for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', form[1])}
+        return self.client.post(form[0], fields, follow=True)
 
     def decide(self, user: User, do: str, *facts: Fact) -> Any:
         self.client.force_login(user)
@@ -282,6 +290,34 @@ class DecidingTest(MemoryPageCase):
         for text in ("Not saved.", "before alice corrected it", CRANE):
             self.assertContains(page, text)
 
+    def test_a_correction_is_taken_back_with_one_click_and_leaves_no_trace_on_the_line(self) -> None:
+        page, form = self.see(self.alice), {"fact": PublicId().to_url(self.crane.pk), "text": "The crane is green."}
+        self.assertNotContains(self.see(self.alice, "memory-why", self.crane.pk), "Restore the original words")
+        page = self.client.post(self.url("memory-edit"), form, follow=True)
+        self.assertContains(self.see(self.alice, "memory-why", self.crane.pk), "Restore the original words")
+        self.assertContains(self.undo(page), "The original words are back.")
+        self.crane.refresh_from_db()
+        self.assertEqual((self.crane.text, self.crane.speaker, self.crane.edited_by), (CRANE, "bob", ""))
+        self.assertContains(self.see(self.bob, "memory-activity"), "restored the original words")
+        self.client.force_login(self.alice)
+        self.client.post(self.url("memory-edit"), form, follow=True)
+        page = self.client.post(self.url("memory-edit"), {**form, "text": "The crane is pink."}, follow=True)
+        self.assertContains(self.undo(page), "Corrected.")  # to what she wrote first
+        self.crane.refresh_from_db()
+        self.assertEqual((self.crane.text, self.crane.original), ("The crane is green.", CRANE))
+        page = self.client.post(self.url("memory-edit"), {**form, "do": "original"}, follow=True)
+        self.crane.refresh_from_db()
+        self.assertEqual((self.crane.text, self.crane.original), (CRANE, ""))
+        self.assertNotIn(UNDO, page.content.decode())
+
+    def test_a_second_correction_is_not_taken_back_by_another_person(self) -> None:
+        form = {"fact": PublicId().to_url(self.crane.pk), "text": "The crane is green."}
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is red.", actor="amy")
+        self.client.force_login(self.alice)
+        page = self.client.post(self.url("memory-edit"), form, follow=True)
+        self.assertContains(page, "Corrected.")
+        self.assertNotIn(UNDO, page.content.decode())  # it would show amy's words as those of alice
+
     def test_an_owner_writes_a_line_by_hand(self) -> None:
         self.client.force_login(self.alice)
         form = {"text": "We deploy on Tuesdays.", "kind": "decision", "pinned": "on", "next": self.url("memory-facts")}
@@ -390,14 +426,10 @@ class ReviewTest(MemoryPageCase):
 
     def test_an_approval_is_taken_back_with_one_click(self) -> None:
         reason = self.rule.quarantine
-        form = (
-            self.decide(self.alice, "release", self.rule).content.decode().split('class="undo">')[1].split("</form>")[0]
-        )
-        fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+        page = self.decide(self.alice, "release", self.rule)
         self.rule.refresh_from_db()
         self.assertEqual((self.rule.quarantine, self.rule.released_by), ("", "alice"))
-        page = self.client.post(self.url("memory-decide"), fields, follow=True)
-        self.assertContains(page, "waiting for approval again")
+        self.assertContains(self.undo(page), "waiting for approval again")
         self.rule.refresh_from_db()
         self.assertEqual((self.rule.quarantine, self.rule.normative, self.rule.released_by), (reason, True, ""))
         self.assertContains(self.see(self.alice, "memory-review"), "outage")
