@@ -1,6 +1,6 @@
 """Show times on pages in the reader's time zone, which the browser tells in a cookie; without it, in the site's.
 
-The pages of a project activate its own zone instead.
+The pages of a project activate its own zone instead; ``request.time_zone`` stays the reader's, None if it is unknown.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,7 @@ def time_zone_middleware(
 
     def answered(request: HttpRequest) -> HttpResponseBase:
         zone = None if request.path_info.startswith(PROGRAM_PREFIXES) else _zone(request.COOKIES.get(COOKIE, ""))
+        request.time_zone = zone  # type: ignore[attr-defined]
         if zone:
             timezone.activate(zone)
         else:

@@ -6,7 +6,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.text import slugify
+from django.utils.text import format_lazy, slugify
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
@@ -143,6 +143,12 @@ class SettingsForm(ProjectForm):
             "In %(currency)s. Leave empty for none. When it is reached, memory falls back to extraction and is "
             "regenerated later."
         ) % {"currency": currency()}
+
+    def suggest_zone(self, zone: str) -> None:
+        """Name the reader's time zone beside the project's."""
+        field = self.fields["timezone"]
+        suggestion = _("Your browser’s time zone is %(zone)s.") % {"zone": zone}
+        field.help_text = format_lazy("{} {}", field.help_text, suggestion)
 
     field_order = ("name", "system_prompt", "enabled", "disclosure_read", "history", *BANK_SETTINGS)
 

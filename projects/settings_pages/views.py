@@ -29,6 +29,8 @@ from .forms import NewKeyForm, NewProjectForm, SettingsForm
 #: The two groups of bank settings on the settings page; RARE_SETTINGS are collapsed.
 FREQUENT_SETTINGS = ("max_tokens", "monthly_cap", "new_chats_private", "idle_minutes", "timezone", "focus")
 RARE_SETTINGS = ("redact_personal", "keep_turns_days", "keep_memory_days", "recall_tokens", "personal_tokens")
+#: A project whose zone nobody has set has this one.
+UNSET_ZONE: str = Bank._meta.get_field("timezone").get_default()
 
 ProjectView = Callable[..., HttpResponseBase]
 
@@ -55,7 +57,7 @@ def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
     tenant_row = permissions.enter_tenant(request.user, tenant)
     form = NewProjectForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        zone = _own_zone()
+        zone = _own_zone(request) or str(timezone.get_default_timezone())
         try:
             project = provisioning.create_project(tenant_row, form.cleaned_data["slug"], form.cleaned_data["name"])
         except InvalidInput as error:
@@ -68,10 +70,10 @@ def new_project(request: MemberRequest, tenant: str) -> HttpResponse:
     return render(request, "projects/settings/new.html", {"tenant": tenant_row, "form": form}, status=status)
 
 
-def _own_zone() -> str:
-    """The reader's time zone, if a project may have it: a browser can name others, such as "right/UTC"."""
-    zone = str(timezone.get_current_timezone())
-    return zone if zone in available_timezones() else str(timezone.get_default_timezone())
+def _own_zone(request: MemberRequest) -> str:
+    """The reader's time zone; "" if it is unknown, or none that a project may have, such as "right/UTC"."""
+    zone = str(request.time_zone or "")
+    return zone if zone in available_timezones() else ""
 
 
 @project_view("project-settings")
@@ -81,6 +83,8 @@ def settings_page(request: MemberRequest, project: Project) -> HttpResponse:
         request.POST if request.method == "POST" else None,
         instance=Project.objects.select_related("bank").get(pk=project.pk),
     )
+    if project.bank.timezone == UNSET_ZONE and _own_zone(request) not in ("", UNSET_ZONE):
+        form.suggest_zone(_own_zone(request))
     left_out: list[MemoryLine] = []
     if request.method == "POST" and form.is_valid():
         budget = form.changed_settings.get("max_tokens", project.bank.max_tokens)

@@ -322,7 +322,7 @@ def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_
     page.get_by_text("Share to read…").click()
     page.context.close()
     page = logged_in(chromium, served.base, "bob", timezone_id="Asia/Tokyo")
-    page.goto("/")
+    page.goto("/account/")
     page.reload()  # the browser has told its zone
     expect(page.get_by_text("Times are in Asia/Tokyo.")).to_be_visible()
     page.context.close()

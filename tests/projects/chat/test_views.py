@@ -22,6 +22,7 @@ from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.memory.line_sources import turn_address
 from projects.models import AnswerContext, Membership
+from projects.tenancy import audit
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
 from tests.support.factories import block_of
@@ -146,10 +147,8 @@ class PagesTest(Cast):
         return [member.user for member in members]
 
     def test_times_are_in_the_reader_s_zone_which_the_page_names(self) -> None:
-        chat = self.begin_chat(self.bob, self.apollo)
-        turn = {"chat_key": chat.key, "author": "bob", "question": "When?", "answer": "Now."}
-        services.record(self.apollo.bank, **turn, now=NOON, created_at=NOON)  # type: ignore[arg-type]
-        self.client.force_login(self.bob)
+        audit.log(self.acme, "alice", audit.TenantAction.CREATE, NOON, slug="acme")
+        self.client.force_login(self.alice)
         for zone, shown, named in (
             ("Asia/Tokyo", "2 Mar 2026, 21:00", "Asia/Tokyo"),
             ("America/New_York", "2 Mar 2026, 07:00", "America/New_York"),
@@ -159,7 +158,7 @@ class PagesTest(Cast):
             ("", "2 Mar 2026, 12:00", "UTC"),
         ):
             self.client.cookies["time_zone"] = zone
-            page = self.client.get(reverse("home"))
+            page = self.client.get(reverse("tenant-activity", args=["acme"]))
             self.assertContains(page, f"{shown}</time>")
             self.assertContains(page, f"Times are in {named}.")
 
@@ -174,7 +173,10 @@ class PagesTest(Cast):
             self.assertContains(self.client.get(page), "2 Mar 2026, 21:00</time>")
             self.assertContains(self.client.get(page), "Times are in Asia/Tokyo, the project’s time zone.")
         self.assertContains(self.client.get(self.chat_url(chat)), 'title="Asia/Tokyo"')
-        self.assertContains(self.client.get(reverse("home")), "Times are in America/New_York.")
+        home = self.client.get(reverse("home"))
+        self.assertContains(home, "2 Mar 2026, 21:00</time>")
+        self.assertContains(home, "Times of each project are in its own time zone.")
+        self.assertContains(self.client.get(reverse("account")), "Times are in America/New_York.")
 
     def test_a_long_chat_is_shown_in_pages(self) -> None:
         chat = self.begin_chat(self.bob, self.apollo)

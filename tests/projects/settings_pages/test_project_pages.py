@@ -39,6 +39,21 @@ class DeskTest(Cast):
         self.assertEqual(project.bank.timezone, "Etc/GMT+5")
         self.assertIn("Night Shift", self.client.get("/").content.decode())
 
+    def test_the_browser_s_zone_is_suggested_while_nobody_has_set_one(self) -> None:
+        address = reverse("project-settings", args=PROJECT_SLUGS)
+        for own, zone, suggested in (
+            ("Europe/Berlin", "UTC", True),
+            ("Europe/Berlin", "Asia/Tokyo", False),
+            ("UTC", "UTC", False),
+            ("right/UTC", "UTC", False),
+            ("", "UTC", False),
+        ):
+            Bank.objects.filter(project=self.apollo).update(timezone=zone)
+            self.client.cookies["time_zone"] = own
+            page = self.client.get(address).content.decode()
+            self.assertEqual(page.count(f"Your browser’s time zone is {own}."), int(suggested), (own, zone))
+            self.assertIn(f"Times are in {zone}, the project’s time zone.", page)
+
     def test_a_zone_that_no_project_may_have_becomes_the_site_s(self) -> None:
         for slug, zone in (("one", "right/UTC"), ("two", "posixrules")):
             self.client.cookies["time_zone"] = zone
