@@ -219,7 +219,7 @@ TABLES = [
         "bank",
         Erasing.REBUILD,
         INDEX_ROW,
-        counts={"documents": ngettext_lazy("search entry", "search entries")},
+        counts={"documents": ngettext_lazy("searchable message", "searchable messages")},
         expiries=(Expiry(Age.TURNS, "output__created_at"), Expiry(Age.MEMORY, "said_at", "documents")),
     ),
     StoredTable(

@@ -23,7 +23,7 @@ class ErasureAdmin(BankScoped):
     ordering = ["-pk"]
     fields = ["of_bank", "at", "kind", "asked_by", "epoch", "counts"]
 
-    @admin.display(description=_("turns"))
+    @admin.display(description=_("messages"))
     def turns(self, erasure: Erasure) -> int:
         return int(erasure.counts.get("turns", 0)) + int(erasure.counts.get("halves_of_turns", 0))
 
@@ -47,7 +47,7 @@ class ErasureRequestAdmin(BankScoped):
         """Without objections to lines, which the review page shows."""
         return super().get_queryset(request).exclude(outputs=[])
 
-    @admin.display(description=_("turns"))
+    @admin.display(description=_("messages"))
     def turns(self, request: ErasureRequest) -> int:
         return len(request.outputs)
 

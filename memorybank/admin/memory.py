@@ -102,7 +102,7 @@ class EntryAdmin(BankScoped):
         kept = Prefetch("kept_links", KeptFact.objects.filter(fact__entry__chat__private=False))
         return entries.select_related("parent").prefetch_related(kept)
 
-    @admin.display(description=_("turns"), ordering="output_count")
+    @admin.display(description=_("messages"), ordering="output_count")
     def turns(self, entry: Entry) -> int:
         return entry.output_count
 
@@ -110,11 +110,11 @@ class EntryAdmin(BankScoped):
     def fact_count(self, entry: Any) -> int:
         return int(entry.fact_total) + len(entry.kept_links.all())
 
-    @admin.display(description=_("rolled up"), boolean=True)
+    @admin.display(description=_("in a summary"), boolean=True)
     def rolled_up(self, entry: Entry) -> bool:
         return entry.parent_id is not None
 
-    @admin.display(description=_("Rolled up into"))
+    @admin.display(description=_("Summarised in"))
     def parent_link(self, entry: Entry) -> SafeString | str:
         return link(entry.parent, str(entry.parent)) if entry.parent else "–"
 

@@ -180,7 +180,7 @@ ACTION_TEXTS = {
     "private": pgettext_lazy("somebody", "made a chat private"),
     "public": pgettext_lazy("somebody", "shared a chat again"),
     "summarise": pgettext_lazy("somebody", "had chats summarised at once"),
-    "compress": pgettext_lazy("somebody", "had memory rolled up"),
+    "compress": pgettext_lazy("somebody", "had older memory summarised"),
     "rebuild": pgettext_lazy("somebody", "rebuilt memory"),
     "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
     "restore": pgettext_lazy("somebody", "withdrew a request to forget"),

@@ -115,7 +115,7 @@ class Bank(Leased):
 
     enabled = models.BooleanField(default=False)
     max_tokens = models.PositiveIntegerField(
-        "token budget",
+        "memory budget, in tokens",
         default=2000,
         validators=[MinValueValidator(MIN_TOKENS), MaxValueValidator(MAX_TOKENS)],
         help_text=f"Tokens of the block that goes into every prompt, {MIN_TOKENS} to {MAX_TOKENS:,}.",
@@ -138,6 +138,7 @@ class Bank(Leased):
         help_text="What is said in a new chat is remembered for its author only, until they share it.",
     )
     idle_minutes = models.PositiveIntegerField(
+        "minutes until an idle chat is summarised",
         default=10,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_IDLE_MINUTES)],
         help_text="A chat is summarised when nobody has written in it for this many minutes.",
@@ -149,6 +150,7 @@ class Bank(Leased):
         help_text="Days, weeks and months begin and end in this zone, such as Europe/Berlin.",
     )
     focus = models.TextField(
+        "what matters most",
         blank=True,
         max_length=1000,
         help_text="What matters most in this project; the summariser receives it as an instruction.",
@@ -160,6 +162,7 @@ class Bank(Leased):
         "Secrets are always masked.",
     )
     monthly_cap = models.DecimalField(
+        "monthly limit for memory",
         max_digits=12,
         decimal_places=2,
         null=True,
@@ -169,11 +172,11 @@ class Bank(Leased):
         "cap, memory is extracted without a model. Below it, the model rebuilds what was extracted.",
     )
     keep_turns_days = models.PositiveIntegerField(
-        "days to keep turns",
+        "days to keep messages",
         null=True,
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_RETENTION_DAYS)],
-        help_text="The text of a turn is deleted after this many days; empty: never.",
+        help_text="The text of a message is deleted after this many days; empty: never.",
     )
     keep_memory_days = models.PositiveIntegerField(
         "days to keep memory",
@@ -186,21 +189,21 @@ class Bank(Leased):
     disclosure_accepted_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     last_sequence = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="The sequence of the newest turn."
+        default=0, editable=False, help_text="The sequence of the newest message."
     )
     off_after = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="While it is off: the sequence of the last turn while it was on."
+        default=0, editable=False, help_text="While it is off: the sequence of the last message while it was on."
     )
     epoch = models.PositiveIntegerField(default=0, editable=False, help_text="Incremented by every erasure.")
     version = models.PositiveBigIntegerField(default=1, editable=False, help_text="Incremented by every change.")
     index_version = models.PositiveBigIntegerField(
-        default=0, editable=False, help_text="Incremented whenever turns are indexed."
+        default=0, editable=False, help_text="Incremented whenever messages are indexed."
     )
     capped_at = models.DateTimeField(
         null=True, blank=True, editable=False, help_text="Since when the monthly cap is reached."
     )
     remembers_since = models.DateTimeField(
-        null=True, blank=True, editable=False, help_text="Turns from before this time are excluded from memory."
+        null=True, blank=True, editable=False, help_text="Messages from before this time are excluded from memory."
     )
     expire_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="When retention is checked next.")
     consolidate_at = models.DateTimeField(null=True, blank=True, editable=False)

@@ -106,7 +106,7 @@ class BlockLineVersion(models.Model):
     tier = models.PositiveSmallIntegerField()
     pinned = models.BooleanField()
     is_report = models.BooleanField(default=False, help_text="It was told in its speaker's name and in quotes.")
-    digest = models.BooleanField(help_text="A digest's line: its writer had also read turns that it does not cite.")
+    digest = models.BooleanField(help_text="A digest's line: its writer had also read messages that it does not cite.")
     said_at = models.DateTimeField()
     facts = models.JSONField(help_text="Ids of the facts that it stood for or restated.")
     chats = models.JSONField(help_text="Keys of the chats that it quoted.")

@@ -126,7 +126,7 @@ class Chat(Leased):
     )
     begun_by = models.CharField(max_length=64, blank=True, editable=False, help_text="The program that began it.")
     last_output_at = models.DateTimeField(null=True, blank=True)
-    pending_outputs = models.PositiveIntegerField(default=0, help_text="Turns waiting to be summarised.")
+    pending_outputs = models.PositiveIntegerField(default=0, help_text="Messages waiting to be summarised.")
     stale = models.BooleanField(default=False, editable=False, help_text="A summary has to be rebuilt.")
     summarised_through = models.PositiveBigIntegerField(
         default=0, help_text="The watermark: the sequence of the last output that memory covers."
@@ -134,7 +134,7 @@ class Chat(Leased):
     indexed_through = models.PositiveBigIntegerField(
         default=0, editable=False, help_text="The sequence of the last output that was indexed."
     )
-    index_due = models.BooleanField(default=False, editable=False, help_text="Turns wait to be indexed.")
+    index_due = models.BooleanField(default=False, editable=False, help_text="Messages wait to be indexed.")
     due_at = models.DateTimeField(null=True, blank=True, help_text="When the sweep should look at it; empty: never.")
     attempts = models.PositiveIntegerField(default=0)
     failed_since = models.DateTimeField(null=True, blank=True, help_text="First failure since the last success.")
@@ -267,7 +267,7 @@ class Output(models.Model):
 
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="outputs")
     sequence = models.PositiveBigIntegerField(
-        editable=False, help_text="Its position among its bank's turns; assigned again when it becomes ok."
+        editable=False, help_text="Its position among its bank's messages; assigned again when it becomes ok."
     )
     key = models.CharField(max_length=200, blank=True, help_text="The outer app's id, for idempotence.")
     author = models.CharField(max_length=200)
@@ -295,7 +295,7 @@ class Output(models.Model):
         db_column="left_out", default=False, help_text="It is from before memory was on, and was not included."
     )
     set_aside = models.BooleanField(
-        default=False, help_text="Its chat was continued from an earlier turn, so the chat no longer shows it."
+        default=False, help_text="Its chat was continued from an earlier message, so the chat no longer shows it."
     )
     quotes_private = models.BooleanField(
         default=False,

@@ -50,7 +50,7 @@ class Checkpoint(models.Model):
         help_text="Tokens of the chat in a prompt before, without system prompt and memory."
     )
     tokens_after = models.PositiveIntegerField(
-        help_text="Tokens of the chat in a prompt afterwards, with the turns that were kept."
+        help_text="Tokens of the chat in a prompt afterwards, with the messages that were kept."
     )
     method = models.CharField(max_length=200)
     made_at = models.DateTimeField()

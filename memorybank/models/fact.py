@@ -221,7 +221,7 @@ class Fact(models.Model):
     )
     detail = models.BooleanField(default=False, help_text="A sentence that was extracted beside a model's facts.")
     outputs = models.ManyToManyField(
-        Output, through=FactOutput, related_name="facts", help_text="The turns that a leaf's fact cites."
+        Output, through=FactOutput, related_name="facts", help_text="The messages that a leaf's fact cites."
     )
     sources = models.ManyToManyField(
         "self",

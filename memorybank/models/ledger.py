@@ -179,7 +179,7 @@ class AnswerRating(models.Model):
 
     # No separate index: the constraint's index starts with this column.
     output = models.ForeignKey(Output, models.CASCADE, related_name="ratings", db_index=False)
-    person = models.CharField(max_length=200, help_text="The person's name, as in the author of a turn.")
+    person = models.CharField(max_length=200, help_text="The person's name, as in the author of a message.")
     helpful = models.BooleanField()
     model = models.CharField(max_length=200, blank=True, help_text="The model that answered; empty: not known.")
     at = models.DateTimeField()

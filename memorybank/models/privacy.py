@@ -60,7 +60,7 @@ class Erasure(models.Model):
     subject = models.CharField(max_length=40, help_text="A keyed hash of what was erased.")
     asked_by = models.CharField(max_length=200)
     epoch = models.PositiveIntegerField(help_text="Work that began before this epoch writes nothing.")
-    counts = models.JSONField(help_text="How much was erased and will be rebuilt; empty for further turns.")
+    counts = models.JSONField(help_text="How much was erased and will be rebuilt; empty for further messages.")
     at = models.DateTimeField()
     until = models.DateTimeField(
         null=True, help_text="Words from up to then are not imported again; empty: up to the time of the erasure."
@@ -173,10 +173,10 @@ class ErasureRequest(models.Model):
     bank = models.ForeignKey(Bank, models.CASCADE, related_name="erasure_requests")
     chat = models.ForeignKey(Chat, models.SET_NULL, related_name="+", null=True)
     asked_in = models.PositiveBigIntegerField(
-        default=0, db_index=True, help_text="The turn with the request; 0: it was made on a page."
+        default=0, db_index=True, help_text="The message with the request; 0: it was made on a page."
     )
     author = models.CharField(max_length=200)
-    outputs = models.JSONField(help_text="Ids of the turns to forget, including the one with the request.")
+    outputs = models.JSONField(help_text="Ids of the messages to forget, including the one with the request.")
     facts = models.JSONField(
         default=list, help_text="Ids of the facts that were hidden because of it, or that it objects to."
     )

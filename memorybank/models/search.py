@@ -40,8 +40,8 @@ class SearchDocument(models.Model):
     chat = models.ForeignKey(Chat, models.CASCADE, related_name="documents", db_index=False)
     sequence = models.PositiveBigIntegerField(help_text="The sequence of its output.")
     words = models.TextField(help_text="The text in the full-text index.")
-    length = models.PositiveIntegerField(help_text="Content words of the turn.")
-    lines = models.JSONField(help_text="[speaker, sentence, weight, reported] in the order of the turn.")
+    length = models.PositiveIntegerField(help_text="Content words of the message.")
+    lines = models.JSONField(help_text="[speaker, sentence, weight, reported] in the order of the message.")
     said_at = models.DateTimeField()
     previous = models.PositiveBigIntegerField(
         null=True,

@@ -31,7 +31,7 @@ class FactFilter(forms.Form):
         "pinned": _("pinned"),
         "hand": _("edited or written by hand"),
         "replaced": _("replaced"),
-        "rolled": _("rolled up"),
+        "rolled": _("in a summary"),
         "hidden": _("hidden"),
         "held": _("kept out of chats"),
     }

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils.formats import date_format
-from django.utils.text import Truncator
+from django.utils.text import Truncator, capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -169,9 +169,7 @@ def event_row(event: Event) -> dict[str, Any]:
     detail = event.detail
     facts = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
     before, after = detail.get("before", {}), detail.get("after", {})
-    changes = [
-        (gettext(name.replace("_", " ")), before.get(name), after.get(name)) for name in detail.get("changed", [])
-    ]
+    changes = [(_setting_label(name), before.get(name), after.get(name)) for name in detail.get("changed", [])]
     return {
         "event": event,
         "words": event.words(),
@@ -179,6 +177,12 @@ def event_row(event: Event) -> dict[str, Any]:
         "changes": changes,
         "receipt": detail.get("receipt"),
     }
+
+
+def _setting_label(name: str) -> str:
+    """The setting as its field is labelled; other names, such as those of earlier versions, without underscores."""
+    names: dict[str, Any] = {field.name: field.verbose_name for field in Bank._meta.get_fields() if field.concrete}
+    return capfirst(str(names.get(name, name.replace("_", " "))))
 
 
 def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[int]) -> Iterator[tuple[str, str]]:

@@ -135,7 +135,7 @@ class _States:
         self.replaced = Counter(point.old.entry_id for point in turning_points if point.new)
 
     def of(self, entry: Entry) -> Iterator[str]:
-        yield gettext("rolled up") if entry.parent_id else gettext("live")
+        yield gettext("in a summary") if entry.parent_id else gettext("live")
         if entry.pk in self.shown:
             yield IN_BLOCK
         if entry.pk in self.hidden:

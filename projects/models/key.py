@@ -71,7 +71,7 @@ class APIKey(models.Model):
     name = models.CharField(max_length=200)
     prefix = models.CharField(max_length=12, editable=False)
     digest = models.CharField(max_length=64, unique=True, editable=False)
-    scopes = models.JSONField(default=list)
+    scopes = models.JSONField("what it opens", default=list)
     name_sources = models.CharField(
         max_length=100, blank=True, default=",".join(DEFAULT_NAME_SOURCES), help_text="Separated by commas."
     )

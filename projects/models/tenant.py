@@ -32,7 +32,8 @@ class Tenant(models.Model):
         blank=True,
         validators=[MinValueValidator(0)],
         help_text="Monthly limit (UTC) for the memory of all its projects, in the currency of your price settings. "
-        "Leave empty for none. When it is reached, memory falls back to extraction and is regenerated later.",
+        "Leave empty for none. When it is reached, memory quotes the chats without a model; later the model writes "
+        "it again.",
     )
 
     class Meta:

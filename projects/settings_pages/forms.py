@@ -26,15 +26,6 @@ BANK_SETTINGS = (
 )
 
 
-#: Self-explanatory labels for the site, where fields have no other names nearby; the admin uses the model's labels.
-FIELD_LABELS = {
-    "max_tokens": _("Memory budget, in tokens"),
-    "idle_minutes": _("Minutes until an idle chat is summarised"),
-    "monthly_cap": _("Monthly limit for memory"),
-    "focus": _("What matters most"),
-}
-
-
 FIELD_HELP = {
     "max_tokens": _(
         "How much memory every chat gets; 100 tokens are about 75 words. What a smaller budget leaves out is shown "
@@ -135,13 +126,11 @@ class SettingsForm(ProjectForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, label in FIELD_LABELS.items():
-            self.fields[name].label = label
         for name, text in FIELD_HELP.items():
             self.fields[name].help_text = text
         self.fields["monthly_cap"].help_text = _(
-            "In %(currency)s. Leave empty for none. When it is reached, memory falls back to extraction and is "
-            "regenerated later."
+            "In %(currency)s. Leave empty for none. When it is reached, memory quotes the chats without a "
+            "model; later the model writes it again."
         ) % {"currency": currency()}
 
     def suggest_zone(self, zone: str) -> None:

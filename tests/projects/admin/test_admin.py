@@ -1,5 +1,6 @@
 """The admin: one form for a project and its memory, and nothing of other tenants for anybody."""
 
+import re
 from typing import Any
 
 from django.contrib.auth.models import Group, User
@@ -10,7 +11,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from memorybank import services
-from memorybank.models import Bank, Chat, Entry, Event, Fact, Output
+from memorybank.models import Bank, Chat, Entry, Erasure, Event, Fact, Output
 from memorybank.writing.fact_store import new_fact
 from projects.models import Membership, Project, Role, Tenant
 from tests.support.cast import NOON, Cast, without_models
@@ -53,6 +54,22 @@ class AdminCase(Cast):
         response = self.client.post(self.change_url(self.apollo), self.filled(**changes))
         self.apollo.bank.refresh_from_db()
         return response
+
+
+class WordsTest(AdminCase):
+    def test_lists_and_forms_say_message_as_the_pages_do(self) -> None:
+        self.client.force_login(self.root)
+        self.switch_on(self.apollo)
+        self.remember(self.apollo, "bob", FACT)
+        pages = [self.client.get(self.list_url(Entry)).content.decode()]
+        services.erase(self.apollo.bank, author="bob", actor="root")
+        pages.append(self.client.get(self.list_url(Erasure)).content.decode())
+        for page in pages:
+            self.assertIn(">Messages<", page)
+            self.assertNotIn("Turns", page)
+        form = self.client.get(self.change_url(self.apollo)).content.decode()
+        self.assertIn("Days to keep messages", form)
+        self.assertIsNone(re.search(r"\bturns?\b", form))
 
 
 class MemorySwitchTest(AdminCase):
