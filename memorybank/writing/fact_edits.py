@@ -17,6 +17,7 @@ from memorybank import conf, hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
 from memorybank.core import extraction
+from memorybank.core.extraction.kinds import is_question
 from memorybank.erasure import requests, withdrawal
 from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.hooks import Change
@@ -25,7 +26,7 @@ from memorybank.indexing import block_writer, remask
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
 from memorybank.language.terms import terms
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactOutput, FactQuerySet, FactSource, MaskedValue
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactOutput, FactSource, MaskedValue
 from memorybank.new_output import NewOutput, storable
 from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety import quarantine
@@ -151,8 +152,7 @@ def edit_facts(
                 fact.released_by = fact.quarantine_confirmed_by = ""
             _apply_edit(fact, text, actor, now)
         _finish_edit(row, changed, actor, now)
-        held_back = [fact.pk for fact in changed if fact.quarantine]
-        hooks.notify(row.pk, Change.LINE_HELD_BACK, held_back if screened else [])
+        hooks.notify(row.pk, Change.LINE_HELD_BACK, [fact.pk for fact in changed if fact.quarantine and screened])
     if changed:
         block_writer.refresh(bank.pk, now=now)
     return len(changed)
@@ -260,10 +260,12 @@ def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
 def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, **detail: Any) -> None:
     """What follows from the new text of these facts. The caller holds the bank's lock."""
     ids = [fact.pk for fact in facts]
+    about = withdrawal.lines_about(ids).values_list("pk", flat=True)
+    lines = set(about)  # with those about facts that the edit no longer supersedes
     for fact in facts:
         _supersede_corrected(fact)
     _update_tiers(bank, facts)
-    lines = withdrawal.review(withdrawal.lines_about(ids))
+    lines = withdrawal.review(Fact.objects.filter(pk__in=lines.union(about.all())))
     if facts:
         invalidate(bank, facts=[*ids, *lines], now=now)
         requests.settle(bank, ids, actor, now)
@@ -280,19 +282,15 @@ def _set_text(fact: Fact, text: str) -> None:
     fact.save()
 
 
-def _beside(fact: Fact) -> FactQuerySet:
-    """The other facts of a leaf that cite one of the fact's turns."""
-    citing = FactOutput.objects.filter(output__fact_links__fact=fact).values("fact")
-    return Fact.objects.filter(entry=fact.entry_id, pk__in=citing).exclude(pk=fact.pk)
-
-
 def _supersede_corrected(fact: Fact) -> None:
     """Supersede what an edited fact corrects, by the words that it had and lost.
 
-    Of a digest's line these are its sources that state the original or have a word that the edit removed; of a leaf's
-    fact, the other facts of its turns that state the original with such a word.
+    Of a digest's line: its sources that state the original or have a word that the edit removed. Of a leaf's fact: the
+    other facts of its turns that state the original with such a word, or ask it if it was a question and is none now.
     """
-    others = fact.sources.all() if not fact.entry.is_leaf else _beside(fact)
+    citing = FactOutput.objects.filter(output__fact_links__fact=fact).values("fact")
+    beside = Fact.objects.filter(entry=fact.entry_id, pk__in=citing).exclude(pk=fact.pk)
+    others = beside if fact.entry.is_leaf else fact.sources.all()
     others.filter(superseded_by=fact).update(superseded_by=None)
     if not fact.original:
         return
@@ -300,10 +298,11 @@ def _supersede_corrected(fact: Fact) -> None:
     removed = original - frozenset(terms(fact.text))
     open_ones = others.filter(pinned=False, edited_by="", superseded_by=None)
     words = {pk: frozenset(terms(text)) for pk, text in open_ones.values_list("pk", "text")}
+    outdated = {pk for pk, own in words.items() if not removed.isdisjoint(own)}
+    if fact.entry.is_leaf and is_question(fact.original) and not is_question(fact.text):
+        outdated.update(open_ones.filter(kind=Fact.Kind.QUESTION).values_list("pk", flat=True))
     combined = all if fact.entry.is_leaf else any
-    corrected = [
-        pk for pk, own in words.items() if combined((is_same_statement(own, original), not removed.isdisjoint(own)))
-    ]
+    corrected = [pk for pk, own in words.items() if combined((is_same_statement(own, original), pk in outdated))]
     Fact.objects.filter(pk__in=corrected).update(superseded_by=fact)
 
 
@@ -334,10 +333,9 @@ def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
     """Show the sources that were hidden with these lines, except sources of another hidden line."""
     source_ids = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
     sources = bank.facts.filter(pk__in=list(source_ids))
-    others = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True).order_by(
-        "fact__entry", "fact__position"
-    )
-    sources.update(hidden_with=Subquery(others.values("fact")[:1]))
+    hidden = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True)
+    others = hidden.order_by("fact__entry", "fact__position").values("fact")
+    sources.update(hidden_with=Subquery(others[:1]))
     sources.filter(hidden_with=None).update(hidden=False)
 
 

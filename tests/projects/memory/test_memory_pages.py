@@ -310,6 +310,26 @@ class DecidingTest(MemoryPageCase):
         self.assertEqual((self.crane.text, self.crane.original), (CRANE, ""))
         self.assertNotIn(UNDO, page.content.decode())
 
+    def test_a_correction_that_answers_a_question_takes_the_place_of_what_asks_it(self) -> None:
+        self.remember(self.apollo, "bob", "For account 1490, does someone clear it at year end?", "c9")
+        asked = Fact.objects.get(text__contains="1490")
+        about = {"speaker": "noted from bob", "citations": asked.citations}
+        note = "who clears account 1490 at year end, asked by bob; quarterly list for Luc proposed"
+        question = add_fact(asked.entry, note, position=8, kind="question", **about)
+        booked = add_fact(asked.entry, "account 1490 clears credit notes", position=9, **about)
+        line = self.background(("question", "who clears 1490 at year end, bob", (question,)))[0]
+        self.assertContains(self.see(self.bob), "What is open")
+        form = {"fact": PublicId().to_url(asked.pk), "text": "For account 1490, Marta does clear it at year end."}
+        self.client.force_login(self.alice)
+        answered = self.client.post(self.url("memory-edit"), form, follow=True)
+        for page in (answered, self.see(self.bob)):
+            self.assertContains(page, form["text"])
+            self.assertNotContains(page, "who clears")
+        booked.refresh_from_db()
+        self.assertIsNone(booked.superseded_by)
+        self.client.force_login(self.alice)
+        self.assertContains(self.undo(answered), line.text)
+
     def test_a_second_correction_is_not_taken_back_by_another_person(self) -> None:
         form = {"fact": PublicId().to_url(self.crane.pk), "text": "The crane is green."}
         services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is red.", actor="amy")
