@@ -11,8 +11,10 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
+from memorybank.services import BlockLineVersion
 
 from . import block_history
+from . import rows as memory_rows
 from .page import MemoryPage, memory_page
 
 #: No memory is older, and moments near the ends of the calendar have no time in some time zones.
@@ -93,6 +95,9 @@ def _lines_or_difference(page: MemoryPage, moment: datetime, to: datetime | None
         return {"difference": block_history.change_at(bank, moment, include_hidden=include_hidden)}
     lines = block_history.lines_at(bank, moment, include_hidden=include_hidden)
     if not to:
-        return {"lines": lines}
+        days: dict[str, list[BlockLineVersion]] = {}
+        for line in lines:
+            days.setdefault(memory_rows.when(line), []).append(line)
+        return {"days": days.items()}
     later = block_history.lines_at(bank, to, include_hidden=include_hidden)
     return {"to": to, "difference": block_history.difference(lines, later)}

@@ -4,7 +4,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -128,7 +127,10 @@ def block_rows(bank: Bank, lines: Sequence[MemoryLine], reader: User) -> list[Ro
             kind = known[0].kind if line.restates else ""
             row.heading = str(BACKGROUND_HEADINGS[kind])
         rows.append(row)
-    return [row for _, of_day in groupby(rows, key=attrgetter("day")) for row in _by_heading(of_day)]
+    by_day: dict[str, list[Row]] = {}  # a block returns to a day or period where there is room for further detail
+    for row in rows:
+        by_day.setdefault(row.day, []).append(row)
+    return [row for of_day in by_day.values() for row in _by_heading(of_day)]
 
 
 def _by_heading(rows: Iterable[Row]) -> list[Row]:

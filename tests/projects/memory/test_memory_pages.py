@@ -10,14 +10,15 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.db.models import F
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import escape
 
 from memorybank import services
-from memorybank.core.granularity import EPOCH
+from memorybank.core.granularity import EPOCH, Granularity
 from memorybank.models import Bank, Entry, Fact
 from memorybank.services import PublicId
 from projects.memory import filters, timeline
-from projects.memory.rows import Row
+from projects.memory.rows import Row, block_rows
 from projects.models import Conversation
 from projects.templatetags.turn_tags import about_words
 from tests.support.cast import NOON, Cast, without_models
@@ -111,6 +112,17 @@ class NowTest(MemoryPageCase):
         self.assertContains(page, "<h4>What is planned</h4>", count=1, html=True)
         self.assertTrue(all(row.sources.count for row in page.context["rows"]))
 
+    def test_a_period_is_a_heading_once_though_the_block_returns_to_it(self) -> None:
+        crane, ferry = services.prompt_memory(self.apollo.bank).block.lines
+        old = {"tier": Granularity.BACKGROUND.tier, "period_start": EPOCH}
+        shown = block_rows(self.apollo.bank, [crane._replace(**old), ferry, crane._replace(**old)], self.bob)
+        self.assertEqual([row.day for row in shown], ["Background", "Background", "2 March 2026"])
+        self.background(("fact", "crane orange", (self.crane,)))
+        page = self.see(self.bob, "memory-past", at=timezone.now().isoformat())
+        for text in ("crane orange", FERRY):
+            self.assertContains(page, text)
+        self.assertContains(page, "<h3>Background</h3>", count=1)
+
     def test_the_meter_adds_up_to_the_budget_and_says_so_in_words(self) -> None:
         services.pin(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
         page = self.see(self.bob)
@@ -127,6 +139,7 @@ class NowTest(MemoryPageCase):
             chat_key=chat.key,
             author="bob",
             question="Bob likes green tea.",
+            answer="**Green** tea it is.",
             created_at=NOON,
             now=NOON,
         )
@@ -142,7 +155,9 @@ class NowTest(MemoryPageCase):
         self.assertContains(self.see(self.vera), "until the owners and admins decide: alice.")
         fact = Fact.objects.get(text__contains="green tea")
         self.assertContains(self.see(self.alice), self.url("memory-why", fact.pk))
-        self.assertContains(self.see(self.alice, "memory-why", fact.pk), "Bob likes green tea.")
+        page = self.see(self.alice, "memory-why", fact.pk)
+        self.assertContains(page, "Bob likes green tea.")
+        self.assertContains(page, "<strong>Green</strong> tea it is.")
         self.assertEqual(self.apollo.bank.events.first().detail["outputs"], [output.pk])  # type: ignore[union-attr]
 
     def test_a_line_leads_to_the_own_message_that_it_has_the_most_words_of_first(self) -> None:
