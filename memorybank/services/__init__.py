@@ -109,6 +109,7 @@ from memorybank.services.audit import (
     events_of,
     events_of_fact,
     jobs_of,
+    objections_by,
     open_objections,
     was_enabled,
 )

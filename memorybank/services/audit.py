@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memorybank.models import AuditLog, Bank, Erasure, Event, Job
+from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
 from memorybank.models.privacy import ErasureRequestQuerySet
 
 BankAction = Event.Action
@@ -58,6 +58,19 @@ def erasure_requests_of(bank: Bank) -> ErasureRequestQuerySet:
 def open_objections(bank: Bank) -> ErasureRequestQuerySet:
     """The objections of members to lines that the owners have not decided yet, newest first."""
     return bank.erasure_requests.objections().open()
+
+
+def objections_by(bank: Bank, author: str, limit: int) -> list[tuple[ErasureRequest, str]]:
+    """The objections of a member, newest first, each with the action that decided it: edit, hide or uphold.
+
+    "" if it is open, or if the audit log no longer says.
+    """
+    objections = list(bank.erasure_requests.objections().filter(author=author)[:limit])
+    decided = [objection.closed_at for objection in objections if objection.closed_at]
+    actions = (BankAction.EDIT, BankAction.HIDE, BankAction.UPHOLD)
+    events = events_of(bank).filter(at__in=decided, action__in=actions).values_list("at", "actor", "action")
+    action: dict[tuple[datetime | None, str], str] = {(at, actor): done for at, actor, done in events}
+    return [(each, action.get((each.closed_at, each.closed_by), "")) for each in objections]
 
 
 def jobs_of(bank: Bank) -> QuerySet[Job]:

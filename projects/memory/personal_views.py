@@ -13,6 +13,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
@@ -29,6 +30,15 @@ from .line_sources import own_pages
 from .page import MemoryPage, memory_page
 
 FACTS_ON_A_PAGE = 50
+#: Maximum number of own objections that are listed, the newest.
+MAX_OBJECTIONS_SHOWN = 20
+#: What became of an objection, by the action that decided it; "" if that is not known.
+OUTCOMES = {
+    "edit": _("Corrected by %(name)s"),
+    "hide": _("Hidden by %(name)s"),
+    "uphold": _("Left as it is by %(name)s"),
+    "": _("Decided by %(name)s"),
+}
 #: Seconds during which a member can undo hiding a fact.
 UNDO_SECONDS = 3600
 
@@ -46,7 +56,22 @@ def mine_page(page: MemoryPage) -> HttpResponse:
         {"row": memory_rows.fact_row(fact), "project": projects[fact.bank_id], "own": fact.pk in own} for fact in shown
     ]
     memory_rows.link_turns([each["row"] for each in rows], page.request.user)
-    return page.render("mine", {"page": shown, "rows": rows})
+    return page.render("mine", {"page": shown, "rows": rows, "objections": _objections(page)})
+
+
+def _objections(page: MemoryPage) -> list[dict[str, Any]]:
+    """What the reader called wrong, what became of it, and the line as it is now, if they may still read it."""
+    objections = services.objections_by(page.bank, page.actor, MAX_OBJECTIONS_SHOWN)
+    named = {pk for request, _action in objections for pk in request.facts}
+    facts = page.readable().filter(pk__in=named, hidden=False).with_places().in_bulk()
+    return [
+        {
+            "request": request,
+            "row": next((memory_rows.fact_row(facts[pk]) for pk in request.facts if pk in facts), None),
+            "outcome": OUTCOMES[action] % {"name": request.closed_by} if request.closed_by else "",
+        }
+        for request, action in objections
+    ]
 
 
 @memory_page("memory-own")
@@ -115,8 +140,9 @@ def _object(page: MemoryPage, reason: str) -> HttpResponse:
     try:
         services.object_to(page.bank, fact_ids=facts, reason=reason, actor=page.actor)
         names = ", ".join(page.owners())
-        text = gettext("Sent to the owners and admins: %(names)s. The line stays until they decide.") % {"names": names}
-        messages.success(page.request, text)
+        sent = gettext("Sent to the owners and admins: %(names)s. The line stays until they decide.") % {"names": names}
+        told = gettext("“For you” says what they decide.")
+        messages.success(page.request, f"{sent} {told}")
     except InvalidInput as error:
         messages.error(page.request, gettext("Not sent. %(why)s") % {"why": error})
     return page.redirect_back(facts[0])

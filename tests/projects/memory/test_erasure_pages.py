@@ -197,6 +197,28 @@ class OwnLinesTest(MemoryPageCase):
         services.erase(self.apollo.bank, author="bob", actor="alice")
         self.assertFalse(ErasureRequest.objects.filter(pk=ferry.pk).exists())
 
+    def test_who_objected_reads_what_became_of_it_and_nobody_else_does(self) -> None:
+        self.remember(self.apollo, "tom", "The harbour opens at noon.", "c9")
+        harbour = Fact.objects.get(text__contains="harbour")
+        for fact in (self.crane, self.ferry, harbour):
+            page = self.own(self.vera, do="object", fact=number(fact.pk), reason="It is wrong.")
+        self.assertContains(page, "“For you” says what they decide.")
+        page = self.see(self.vera, "memory-mine")
+        self.assertContains(page, "The owners have not decided yet.", count=3)
+        self.assertContains(page, CRANE)
+        self.assertNotContains(self.see(self.bob, "memory-mine"), "What you called wrong")
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is green.", actor="alice")
+        services.hide(self.apollo.bank, fact_ids=[self.ferry.pk], actor="alice")
+        request = ErasureRequest.objects.get(facts=[harbour.pk])
+        services.uphold(self.apollo.bank, request_id=request.pk, actor="alice")
+        page = self.see(self.vera, "memory-mine")
+        outcomes = [each["outcome"] for each in page.context["objections"]]
+        self.assertEqual(outcomes, ["Left as it is by alice", "Hidden by alice", "Corrected by alice"])
+        for text in ("The crane is green.", harbour.text, "The line is no longer shown to members.", *outcomes):
+            self.assertContains(page, text)
+        for text in (CRANE, FERRY, "not decided yet"):
+            self.assertNotContains(page, text)
+
     def test_an_objection_to_a_line_of_a_chat_that_is_private_since_shows_no_words(self) -> None:
         self.own(self.vera, do="object", fact=number(self.crane.pk), reason="The quokka is blue.")
         services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
