@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.fact_state import FactState
+from memorybank.core.memory_line import MemoryLine
 from memorybank.language.terms import distinct_terms, may_have_terms
 from memorybank.models import NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
@@ -170,11 +171,11 @@ def sentences(
 
 
 def facts_stating(
-    bank: Bank, sentences: Mapping[tuple[int, int], VisibleSentence], *, viewer: str = NOBODY
+    bank: Bank, sentences: Mapping[tuple[int, int], VisibleSentence | MemoryLine], *, viewer: str = NOBODY
 ) -> dict[tuple[int, int], int]:
     """For each of these sentences, by place, the fact that states the same of its turn and that ``viewer`` may read.
 
-    Sentences that no fact states are missing. One query.
+    Sentences that no fact states are missing. A recalled line is a sentence, too. One query.
     """
     readable = browse(bank, viewer=viewer).may_be_shown()
     cited = FactOutput.objects.filter(output__in={output for output, _ in sentences}, fact__in=readable.values("pk"))

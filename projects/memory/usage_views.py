@@ -141,12 +141,19 @@ def _notes(project: Project, given: AnswerContext, reader: User, viewer: str) ->
 
 
 def linked_notes(project: Project, notes: Sequence[MemoryLine], reader: User) -> list[UsedLine]:
-    """Recalled notes, each with the way to where it was said: the reader's own chat, or the list of facts."""
+    """Recalled notes, each with the way to where it was said: the reader's own chat, or its line in the list of facts.
+
+    A note that no fact states leads to a search for its words in that list.
+    """
     pages = own_pages(project.bank, {output for note in notes for output in note.citations}, reader)
     facts = reverse("memory-facts", args=[project.tenant.slug, project.slug])
+    places = {(output, note.place): note for note in notes for output in note.citations if output not in pages}
+    stated = services.facts_stating(project.bank, places)
     used = []
     for place, note in enumerate(notes):
         own = [pages[output] for output in note.citations if output in pages]
-        found = "" if own else f"{facts}?{urlencode({'q': note.text})}"
+        lines = {stated[output, note.place] for output in note.citations if (output, note.place) in stated}
+        anchor = f"#line-{services.public_id(lines.pop())}" if len(lines) == 1 else ""
+        found = "" if own else f"{facts}?{urlencode({'q': note.text})}{anchor}"
         used.append(UsedLine(place, note, own_turns=own, facts=found, day=rows.when(note)))
     return used

@@ -236,6 +236,11 @@ class NowTest(MemoryPageCase):
         services.configure(self.apollo.bank, actor="alice", max_tokens=200)
         page = self.see(self.bob, ask="What does the crane of yard 7 cost?")
         self.assertContains(page, "It has “crane”, “yard”, “costs” of the question; its message is number")
+        for used in page.context["notes"]:
+            anchor = used.facts.partition("#line-")[2]
+            self.assertContains(page, f'#line-{anchor}">Find it in memory')
+            self.assertIn(used.line.text[:20], Fact.objects.get(pk=PublicId().to_python(anchor)).text)
+            self.assertContains(self.client.get(used.facts), f'id="line-{anchor}"')
 
     def test_what_has_changed_since_the_block_was_made_is_said(self) -> None:
         services.hide(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
