@@ -1,4 +1,4 @@
-"""The template filter ``as_speaker``: who said a line, in the reader's language."""
+"""Template filters about who said a line, also in the reader's language."""
 
 from django import template
 from django.utils.translation import gettext as _
@@ -6,6 +6,14 @@ from django.utils.translation import gettext as _
 from memorybank.core.turns import ASSISTANT_SPEAKER, NOTED_FROM, NOTES_SPEAKER, speaker_names
 
 register = template.Library()
+
+
+@register.filter
+def speaker_kind(speaker: str) -> str:
+    """Who a stored speaker is: person, assistant, or summary for a model's own words about what people said."""
+    if not speaker or speaker == NOTES_SPEAKER or speaker.startswith(NOTED_FROM):
+        return "summary"
+    return "assistant" if speaker == ASSISTANT_SPEAKER else "person"
 
 
 @register.filter

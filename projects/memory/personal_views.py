@@ -4,6 +4,7 @@ Readers can correct, hide and forget facts that are based on their own words alo
 other shared facts they can object.
 """
 
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlencode
 
@@ -53,10 +54,21 @@ def mine_page(page: MemoryPage) -> HttpResponse:
     projects = Project.objects.in_bulk({fact.bank_id for fact in shown}, field_name="bank_id")
     own = page.own(shown)
     rows: list[dict[str, Any]] = [
-        {"row": memory_rows.fact_row(fact), "project": projects[fact.bank_id], "own": fact.pk in own} for fact in shown
+        {
+            "row": memory_rows.fact_row(fact, is_own_rule=_is_own_rule(page, fact, own)),
+            "project": projects[fact.bank_id],
+            "own": fact.pk in own,
+        }
+        for fact in shown
     ]
     memory_rows.link_turns([each["row"] for each in rows], page.request.user)
     return page.render("mine", {"page": shown, "rows": rows, "objections": _objections(page)})
+
+
+def _is_own_rule(page: MemoryPage, fact: Fact, own: Collection[int]) -> bool:
+    """Whether a quarantined fact is a rule that binds the reader; ``own`` are the ids of facts in their own words."""
+    is_theirs = fact.pk in own and fact.edited_by in ("", page.actor) and fact.superseded_by_id is None
+    return bool(fact.quarantine) and fact.normative and is_theirs
 
 
 def _objections(page: MemoryPage) -> list[dict[str, Any]]:

@@ -138,10 +138,16 @@ def _by_heading(rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: headings.index(row.heading))
 
 
-def fact_row(fact: Fact, in_block: Collection[int] = (), restated: Collection[int] = ()) -> Row:
-    """A fact with its badges. ``in_block`` and ``restated`` are ids: facts in the block or restated by it."""
+def fact_row(
+    fact: Fact, in_block: Collection[int] = (), restated: Collection[int] = (), *, is_own_rule: bool = False
+) -> Row:
+    """A fact with its badges. ``in_block`` and ``restated`` are ids: facts in the block or restated by it.
+
+    ``is_own_rule``: the chats of its reader, who said it, are told it, though others are not.
+    """
     row = Row(fact, day_text(fact.said_on), fact, [public_id(fact.pk)])
-    row.badges = [*_state_badges(fact, in_block, restated), *_edit_badges(fact)]
+    told = _told_badges(fact, is_own_rule=is_own_rule)
+    row.badges = [*told, *_place_badges(fact, in_block, restated), *_edit_badges(fact)]
     return row
 
 
@@ -187,13 +193,18 @@ def _setting_label(name: str) -> str:
     return capfirst(str(names.get(name, name.replace("_", " "))))
 
 
-def _state_badges(fact: Fact, in_block: Collection[int], restated: Collection[int]) -> Iterator[tuple[str, str]]:
+def _told_badges(fact: Fact, *, is_own_rule: bool) -> Iterator[tuple[str, str]]:
     if fact.hidden:
         yield "off", gettext("hidden with a line that rests on it") if fact.hidden_with_id else gettext("hidden")
     if fact.is_waiting:
         yield "off", gettext("waits for an owner")
+    elif is_own_rule:
+        yield "on", gettext("in your chats only")
     elif fact.quarantine:
         yield "off", gettext("kept out of chats: %(reason)s") % {"reason": gettext(fact.quarantine)}
+
+
+def _place_badges(fact: Fact, in_block: Collection[int], restated: Collection[int]) -> Iterator[tuple[str, str]]:
     if fact.pk in in_block:
         yield "on", gettext("in every chat")
     elif fact.pk in restated:

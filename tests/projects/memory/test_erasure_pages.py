@@ -134,6 +134,21 @@ class OwnLinesTest(MemoryPageCase):
         self.assertNotContains(page, "Delete permanently")
         self.assertEqual(self.own(self.vera, do="forget", fact=number(self.crane.pk)).status_code, 404)
 
+    def test_a_line_that_the_assistant_said_in_their_chat_is_not_called_their_words(self) -> None:
+        Fact.objects.filter(pk=self.crane.pk).update(speaker="assistant")
+        page = self.see(self.bob, "memory-own", self.crane.pk)
+        self.assertContains(page, "The assistant said this in your chat")
+        self.assertContains(page, "Forget my message and its answer")
+        self.assertNotContains(page, "You said this")
+        page = self.see(self.bob)
+        self.assertContains(page, "The assistant said it in your chat: correct it", count=1)
+        self.assertContains(page, "You said it: correct it", count=1)  # of the ferry
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is red.", actor="alice")
+        page = self.see(self.bob, "memory-own", self.crane.pk)
+        self.assertContains(page, "The assistant said this in your chat")
+        Fact.objects.filter(pk=self.ferry.pk).update(speaker="noted from bob")
+        self.assertContains(self.see(self.bob, "memory-own", self.ferry.pk), "This sums up what you said")
+
     def test_they_correct_it_and_a_rule_for_everybody_waits_for_an_owner(self) -> None:
         self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The zanzibar crane is red.")
         self.assertEqual(Fact.objects.get(pk=self.crane.pk).text, "The zanzibar crane is red.")
