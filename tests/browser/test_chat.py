@@ -271,9 +271,15 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     expect(page.get_by_text("Shown again.")).to_be_visible()
     page.goto("/p/acme/apollo/memory/facts")
     page.get_by_role("link", name="This is wrong “The spare keys").click()
-    page.get_by_label("That is wrong").fill("The spare keys are in the red box.")
-    page.get_by_role("button", name="Correct", exact=True).click()
-    expect(page.locator("blockquote")).to_contain_text("The spare keys are in the red box.")
+    for undone in (True, False):
+        page.get_by_label("That is wrong").fill("The spare keys are in the red box.")
+        page.get_by_role("button", name="Correct", exact=True).click()
+        expect(page.locator("blockquote")).to_contain_text("The spare keys are in the red box.")
+        if undone:
+            page.get_by_role("button", name="Undo").click()
+            expect(page.get_by_text("The original words are back.")).to_be_visible()
+            expect(page.locator("blockquote")).to_contain_text("blue box")
+    assert hindrances(page) == []
     page.get_by_role("link", name="Back to the list").click()
     expect(page.locator("ul.facts")).to_contain_text("red box")
     page.context.close()
