@@ -244,7 +244,7 @@ def _mask(bank: Bank, text: str) -> str:
 
 
 def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
-    """Give the fact another text in the editor's name, or its original text and speaker back."""
+    """Give the fact another text in the editor's name, or its original text and speaker back; its kind follows."""
     is_undo, name = text == fact.original, display_name(actor)
     before, speaker = fact.original_text, fact.original_speaker if fact.original else fact.speaker
     if is_undo or speaker == name:
@@ -254,6 +254,8 @@ def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
     fact.original, fact.original_speaker = ("", "") if is_undo else (before, speaker)
     by_nobody = is_undo and fact.entry.method != BY_HAND
     fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
+    if fact.kind in (Fact.Kind.QUESTION, Fact.Kind.FACT) and is_question(fact.text) != is_question(text):
+        fact.kind = Fact.Kind.QUESTION if is_question(text) else Fact.Kind.FACT
     _set_text(fact, text)
 
 

@@ -346,10 +346,12 @@ class DecidingTest(MemoryPageCase):
         for page in (answered, self.see(self.bob)):
             self.assertContains(page, form["text"])
             self.assertNotContains(page, "who clears")
+            self.assertNotContains(page, "What is open")
         booked.refresh_from_db()
         self.assertIsNone(booked.superseded_by)
         self.client.force_login(self.alice)
         self.assertContains(self.undo(answered), line.text)
+        self.assertContains(self.see(self.bob), "What is open")
 
     def test_a_second_correction_is_not_taken_back_by_another_person(self) -> None:
         form = {"fact": PublicId().to_url(self.crane.pk), "text": "The crane is green."}
