@@ -6,6 +6,8 @@ how the chunk before it ended. Modelled on AgentFlocks' compaction.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -19,6 +21,7 @@ from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
 from memorybank.language import dates
 from memorybank.language.sentences import names_in
+from memorybank.language.work_cache import once_per_work
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, parallel_parts, run_parallel
 from memorybank.models import EXTRACTIVE, NO_TEXT_METHOD, Bank, Fact
 from memorybank.safety import quarantine
@@ -68,18 +71,28 @@ def choose_strategy(size: int) -> Strategy:
 
 
 def take_notes(
-    session: ModelSession | None, bank: Bank, turns: Sequence[Turn], known: Sequence[Fact], *, detail: bool = True
+    session: ModelSession | None,
+    bank: Bank,
+    turns: Sequence[Turn],
+    known: Sequence[Fact],
+    beside: Executor,
+    *,
+    detail: bool = True,
 ) -> TakenNotes:
     """Take notes of ``turns``, extending the ``known`` facts of the same chat.
 
-    With ``detail``, extracted sentences are added to a model's notes; without a model the sentences are the notes.
+    With ``detail``, sentences that are extracted ``beside`` the model's calls are added to its notes; without a model
+    the sentences are the notes.
     """
-    if session is None:
-        return replace(TakenNotes(method=EXTRACTIVE), drafts=_finished([], _extract_detail(turns), turns))
+    extract = partial(copy_context().run, _extract_detail, tuple(turns))
+    if session is None:  # the sentences may have been begun beside calls that failed
+        return TakenNotes(_finished([], beside.submit(extract).result(), turns), EXTRACTIVE)
+    sentences = beside.submit(extract) if detail else None
     planned = transcript.undated_items(turns, encoding=conf.current().encoding)
     notes = _ask_for_notes(session, bank, turns, planned, known)
-    sentences = _extract_detail(turns) if notes.provisional or detail else []
-    drafts = _finished(notes.drafts, sentences, turns)
+    if notes.provisional and not sentences:
+        sentences = beside.submit(extract)
+    drafts = _finished(notes.drafts, sentences.result() if sentences else [], turns)
     return replace(notes, drafts=drafts, dropped_lines=len(session.dropped))
 
 
@@ -135,7 +148,8 @@ def _is_own_preference(draft: DraftFact, people: Mapping[int, set[str]]) -> bool
     return draft.kind == PREFERENCE and len(authors) == 1 and named
 
 
-def _extract_detail(turns: Sequence[Turn]) -> list[DraftFact]:
+@once_per_work
+def _extract_detail(turns: tuple[Turn, ...]) -> list[DraftFact]:
     settings = conf.current()
     extracted = extraction.extract(turns, share=settings.detail_share, encoding=settings.encoding)
     judged = _judge_messages(turns)

@@ -6,7 +6,7 @@ fails, extracted sentences stand in for its notes: they are provisional, and the
 """
 
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -148,10 +148,10 @@ def _summarise(chat: Chat, now: datetime) -> _Summary:
     pending = [output for output in batch.outputs if output.sequence > chat.summarised_through]
     pending_ids, earlier = {output.pk for output in pending}, document_writer.earlier_turns(chat, pending)
     indexed = [turn for turn in turns if turn.id in pending_ids]
-    # The index reads the same sentences as the notes, in another thread while the model thinks.
-    with work_cache.work(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="documents") as pool:
-        documents = pool.submit(copy_context().run, document_writer.prepare, chat, indexed, earlier)
-        notes = _take_notes(chat, [turn for turn in turns if turn.utterances], batch, now)
+    # The index and the extraction read the same sentences, one after the other, while the model thinks.
+    with work_cache.work(), ThreadPoolExecutor(max_workers=1, thread_name_prefix="beside") as beside:
+        documents = beside.submit(copy_context().run, document_writer.prepare, chat, indexed, earlier)
+        notes = _take_notes(chat, [turn for turn in turns if turn.utterances], batch, beside, now)
     return _commit(chat, batch, notes, documents.result(), masker, now)
 
 
@@ -172,20 +172,20 @@ def write_by_hand(chat: Chat, *, kind: str, now: datetime) -> Fact:
     return leaf.facts.get()
 
 
-def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, now: datetime) -> TakenNotes:
+def _take_notes(chat: Chat, turns: list[Turn], batch: Batch, beside: Executor, now: datetime) -> TakenNotes:
     if not turns:
         return TakenNotes()
     try:
         with session(chat.bank, now) as opened:
             if not opened and budget_cap.method() == CAPPED_METHOD and batch.adds_to_notes(CAPPED_METHOD):
                 raise LLMUnavailable("The monthly cap is reached.")
-            notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, detail=_has_room(chat.bank))
+            notes = note_taking.take_notes(opened, chat.bank, turns, batch.known, beside, detail=_has_room(chat.bank))
     except LLMError as error:
         gives_up = isinstance(error, LLMRejected) and chat.attempts + 1 >= conf.current().max_attempts
         if batch.mends and not gives_up:
             raise
         logger.info("chat %s: extracted: %s", chat.pk, describe(error))
-        notes = replace(note_taking.take_notes(None, chat.bank, turns, batch.known), provisional=True)
+        notes = replace(note_taking.take_notes(None, chat.bank, turns, batch.known, beside), provisional=True)
         return notes if gives_up else replace(notes, method=STAND_IN_METHOD, failure=error)
     return notes if opened else replace(notes, method=budget_cap.method())
 

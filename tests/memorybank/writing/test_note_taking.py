@@ -2,7 +2,8 @@
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from memorybank.core.turns import OWN_PREFERENCE, STEERS_ASSISTANT, Turn, Utterance
 from memorybank.exceptions import LLMRejected, LLMUnavailable
-from memorybank.language import tokens
+from memorybank.language import tokens, work_cache
 from memorybank.llm.base import Message
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.model_calls.session import ModelSession
@@ -45,11 +46,29 @@ def turns(numbers: Sequence[int], *, text: str = "{}") -> list[Turn]:
 
 
 def take(
-    model: ScriptedLLM, of: list[Turn], *, known: Sequence[Fact] = (), focus: str = ""
+    model: ScriptedLLM, of: list[Turn], *, known: Sequence[Fact] = (), focus: str = "", detail: bool = True
 ) -> tuple[TakenNotes, list[LLMCall]]:
     bank = Bank(focus=focus)
     session = ModelSession(bank, model, MONDAY)
-    return note_taking.take_notes(session, bank, of, known), session.calls
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        return note_taking.take_notes(session, bank, of, known, beside, detail=detail), session.calls
+
+
+def extracted(of: list[Turn]) -> TakenNotes:
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        return note_taking.take_notes(None, Bank(), of, [], beside)
+
+
+class Remembering(ThreadPoolExecutor):
+    """One thread, and the futures of what it was given to do."""
+
+    def __init__(self) -> None:
+        super().__init__(max_workers=1)
+        self.given: list[Future[Any]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.given.append(super().submit(fn, *args, **kwargs))
+        return self.given[-1]
 
 
 def written(notes: TakenNotes) -> list[str]:
@@ -110,8 +129,7 @@ def test_extracted_detail_stands_beside_the_notes_and_cites_turns_too(model: Scr
 
 
 def test_without_room_for_detail_nothing_is_extracted_beside_the_notes(model: ScriptedLLM) -> None:
-    session = ModelSession(Bank(), model, MONDAY)
-    notes = note_taking.take_notes(session, Bank(), turns([1, 2, 3]), [], detail=False)
+    notes, _ = take(model, turns([1, 2, 3]), detail=False)
     assert notes.drafts and not any(draft.detail for draft in notes.drafts)
 
 
@@ -137,9 +155,41 @@ def test_long_talk_in_one_call_may_be_noted_in_as_many_words_as_in_chunks(model:
 
 
 def test_without_a_model_the_notes_are_extracted_and_say_so() -> None:
-    notes = note_taking.take_notes(None, Bank(), turns([1, 2]), [])
+    notes = extracted(turns([1, 2]))
     assert notes.method == EXTRACTIVE
     assert all(draft.detail for draft in notes.drafts) and notes.drafts
+
+
+@pytest.mark.parametrize("detail", [True, False])
+@pytest.mark.parametrize("long", [True, False])
+def test_sentences_are_extracted_while_the_model_is_asked(
+    model: ScriptedLLM, tuned: Any, long: bool, detail: bool
+) -> None:
+    tuned(**SMALL_CHUNKS)
+    of, session = turns(range(40 if long else 4)), ModelSession(Bank(), model, MONDAY)
+    with Remembering() as beside:
+
+        def after_extraction(messages: Sequence[Message]) -> str:
+            for future in beside.given:
+                future.result(timeout=PROCESS_TIMEOUT_SECONDS)
+            assert len(beside.given) == detail
+            return "- nothing"
+
+        model.answer = after_extraction
+        notes = note_taking.take_notes(session, Bank(), of, [], beside, detail=detail)
+    assert notes.drafts == (extracted(of).drafts if detail else [])
+
+
+def test_sentences_that_were_extracted_beside_a_failed_call_are_not_extracted_again(model: ScriptedLLM) -> None:
+    of = turns(range(4))
+    model.enqueue(LLMUnavailable("HTTP 503"))
+    with work_cache.work(), Remembering() as beside:
+        with pytest.raises(LLMUnavailable):
+            note_taking.take_notes(ModelSession(Bank(), model, MONDAY), Bank(), of, [], beside)
+        notes = note_taking.take_notes(None, Bank(), of, [], beside)
+    first, second = (future.result() for future in beside.given)
+    assert first is second
+    assert notes.drafts == extracted(of).drafts != []
 
 
 def test_what_the_model_wrote_is_masked_once_more(model: ScriptedLLM) -> None:
