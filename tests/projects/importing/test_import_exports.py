@@ -9,7 +9,7 @@ from django.test import override_settings
 from memorybank import services
 from memorybank.models import Chat, Entry, Output
 from projects.models import Conversation
-from tests.projects.importing.test_exports import FOLDER, fixture, zipped
+from tests.projects.importing.test_exports import FOLDER, fixture, line, zipped
 from tests.projects.importing.test_import_chats import ImportCase
 from tests.support.cast import NOON, Cast
 from tests.support.commands import Ran, run
@@ -43,6 +43,18 @@ class TestImportingExports(ExportCase):
         output = chat.outputs.get(key="m2")
         self.assertEqual((output.author, output.metadata["imported_from"]), ("bob", "claude"))
         self.assertEqual(output.created_at.isoformat(), "2026-03-02T10:00:01+00:00")
+
+    def test_our_own_json_lines_of_one_project_become_chats_of_their_people(self) -> None:
+        people = ("--user", "ann=bob", "--user", "ben=alice")
+        content = line(title="Database") + line(user="ben", question="Who pays?", chat="c-18")
+        ran = self.bring("jsonl", *people, content=content)
+        self.assertEqual(ran.json, {"chats": 2, "recorded": 2, "known": 0, "set_aside": 0, "bad": 0})
+        self.assertEqual(self.bring("jsonl", *people, content=content).json["known"], 2)
+        turns = Output.objects.order_by("pk").values_list("author", "question", "chat__private")
+        self.assertEqual(list(turns), [("bob", "We chose Postgres 16.", True), ("alice", "Who pays?", True)])
+        ran = self.bring("jsonl", *people, content=content + line(project="zeus"))
+        self.assertIn("the lines are of 2 projects", ran.err)
+        self.assertEqual(Output.objects.count(), 2)
 
     def test_the_importer_may_choose_the_whole_project(self) -> None:
         self.bring("claude", "--user", "bob", "--audience", "project")
