@@ -17,11 +17,11 @@ from django.utils.html import escape
 
 from memorybank import services
 from memorybank.exceptions import LLMMisconfigured, LLMUnavailable
-from memorybank.models import Chat, LLMCall, Output
+from memorybank.models import Chat, Fact, LLMCall, Output
 from memorybank.services import PublicId
 from projects.chat.forms import MAX_MESSAGE_CHARACTERS
 from projects.memory.line_sources import turn_address
-from projects.models import AnswerContext, Membership
+from projects.models import AnswerContext, Conversation, Membership
 from projects.tenancy import audit
 from tests.support.cast import JSON, NOON, Cast, scripted, with_chat_model, without_models
 from tests.support.commands import PROCESS_TIMEOUT_SECONDS
@@ -454,6 +454,24 @@ class AnswerTest(Cast):
         self.say(self.bob, chat, "Hello")
         again = [call["content"] for call in scripted().history[-1]]
         self.assertEqual(again[:2], [system, f"Where does ferry {unseen} sail?"])
+
+    @with_chat_model()
+    def test_a_note_that_no_fact_states_leads_to_the_message_that_can_be_edited(self) -> None:
+        self.switch_on(self.apollo)
+        self.tell_of_ferries()
+        chat = self.begin_chat(self.bob, self.apollo)
+        block = services.prompt_memory(self.apollo.bank).block.text
+        unseen = next(number for number in range(30) if f"pier {number} on" not in block)
+        scripted().enqueue("At a pier.")
+        self.say(self.bob, chat, f"Where does ferry {unseen} sail?")
+        note = self.client.get(self.used(chat)).context["notes"][0]
+        cited = Output.objects.get(fact_links__fact=note.wrong)
+        Conversation.objects.create(chat=cited.chat, owner=self.bob)
+        words = "Where it was said, to edit or forget it"
+        self.assertNotContains(self.client.get(self.used(chat)), words)
+        Fact.objects.filter(pk=note.wrong).delete()
+        page = self.client.get(self.used(chat))
+        self.assertContains(page, f'#turn-{services.public_id(cited.pk)}">{words}', count=1)
 
     def test_a_message_can_be_tried_to_see_that_the_block_stays_the_same(self) -> None:
         self.switch_on(self.apollo)
