@@ -4,7 +4,7 @@ Chats roll up into days, days into ISO weeks, weeks into calendar months, and mo
 period: it holds all that is older, by subject.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
@@ -128,6 +128,12 @@ PERIOD_KINDS = {
         key=lambda start: "background",
     ),
 }
+
+
+def days_between(first: date, last: date) -> Iterator[date]:
+    """Every day that a time between these two days in UTC is on in some time zone."""
+    first, last = min(first, last) - ONE_DAY, max(first, last) + ONE_DAY
+    return (first + n * ONE_DAY for n in range((last - first).days + 1))
 
 
 def periods_around(day: date) -> set[tuple[int, date]]:

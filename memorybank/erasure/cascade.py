@@ -65,7 +65,7 @@ def remove_outputs(
     leaves = _affected_leaves(outputs)
     affected = Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves])
     digests = affected.above()
-    past_lines.take_out_digests(affected, counts, withheld_for=withheld_for)
+    past_lines.take_out_digests(affected.visible_to(), counts, withheld_for=withheld_for)
     deleted = {
         fact for leaf in leaves for fact in _prune_leaf(bank, leaf, set(outputs[leaf.chat_id or 0]), words, counts)
     }
@@ -110,9 +110,14 @@ def remove_from_blocks(
     It increments the epoch, so running jobs discard their results. The caller holds the bank's lock.
     """
     Bank.objects.filter(pk=bank.pk).update(epoch=F("epoch") + 1)
+    facts = past_lines.rewritten_facts(bank).union(facts)  # of these the block still has the old text
     invalidate(bank, chats=chats, facts=facts, now=now)
-    keys = list(bank.chats.filter(pk__in=list(outputs)).values_list("key", flat=True))
-    past_lines.take_out(bank, counts, chats=keys, facts=facts, withheld_for=withheld_for)
+    read = [
+        chat.key
+        for chat in bank.chats.filter(pk__in=outputs)
+        if any(sequence <= chat.summarised_through for sequence in outputs[chat.pk].values())
+    ]
+    past_lines.take_out(bank, counts, chats=[*chats, *read], facts=facts, withheld_for=withheld_for)
     for table in TABLES:
         if table.drop:
             dropped = table.drop(bank, outputs)
@@ -129,7 +134,7 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     digests, deleted = leaves.above(), set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
     counts["facts"] += len(deleted)
     counts["summaries"] += leaves.count()
-    past_lines.take_out_digests(leaves, counts)
+    past_lines.take_out_digests(leaves.visible_to(), counts)
     past_lines.take_out(bank, counts, chats=[chat.key])
     leaves.delete()
     chat.summarised_through = 0

@@ -6,15 +6,26 @@ A digest's writer had read more than its lines cite. So all former lines of the 
 from collections import Counter
 from collections.abc import Collection
 
-from memorybank.models import Bank, BlockLineVersion
+from memorybank.models import Bank, Fact, StoredBlock
 from memorybank.models.block import BlockLineVersionQuerySet
 from memorybank.models.entry import EntryQuerySet
 
 
 def take_out_digests(leaves: EntryQuerySet, counts: Counter[str], *, withheld_for: str = "") -> None:
-    """Take out the former lines of all digests that leaves of one bank are in. Call it while the leaves exist."""
-    lines = BlockLineVersion.objects.filter(bank__in=leaves.values("bank")).former()
-    _take_out(lines.of_digests(leaves.periods_above()), counts, withheld_for)
+    """Take out the former lines of all digests that these leaves can be in. Call it while the leaves exist.
+
+    Leave out those of private chats: what their digests said is withheld for them already.
+    """
+    _take_out(leaves.digest_lines().former(), counts, withheld_for)
+
+
+def rewritten_facts(bank: Bank) -> set[int]:
+    """The ids of facts that the newest block tells and that were deleted since, because they were written anew."""
+    if not (newest := StoredBlock.objects.current(bank.pk)):
+        return set()
+    lines = (*newest.packed.lines, *newest.packed.reserve)
+    told = {fact for line in lines for fact in (*line.facts, *line.restates)}
+    return told.difference(Fact.objects.filter(pk__in=told).values_list("pk", flat=True))
 
 
 def take_out(

@@ -94,7 +94,7 @@ def _expire_memory(bank: Bank, limit: datetime, counts: Counter[str]) -> set[int
     counts["facts"] = len(gone)
     above = set(Entry.objects.filter(pk__in=leaves).above().values_list("pk", flat=True))
     lines = set(Fact.objects.filter(entry__in=above).values_list("pk", flat=True))
-    take_out_digests(Entry.objects.filter(pk__in=leaves), counts)
+    take_out_digests(Entry.objects.filter(pk__in=leaves).visible_to(), counts)
     old.delete()
     for leaf in Entry.objects.filter(pk__in=leaves):
         leaf.tokens = sum(leaf.facts.values_list("tokens", flat=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import reduce
 from operator import or_
@@ -20,6 +20,8 @@ from .bank import Bank
 
 #: The fields that may change while a line stays in the block.
 SOURCE_FIELDS = ["facts", "chats"]
+#: Lines updated in one query, because databases limit the number of query parameters.
+LINES_PER_UPDATE = 10_000
 
 
 class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
@@ -66,20 +68,26 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
 
     def withhold(self, chat: str) -> None:
         """Show these lines to nobody until the chat with this key is shared again."""
-        for line in (lines := list(self)):
-            line.withheld_for = sorted({*line.withheld_for, chat})
-        self.model._default_manager.bulk_update(lines, ["withheld_for"], batch_size=100)
+        rows = self.values_list("pk", "withheld_for")
+        self._withhold({pk: sorted([*held, chat]) for pk, held in rows if chat not in held})
 
     def release(self, chat: str) -> None:
         """Show these lines again, unless they are withheld for another private chat, too."""
-        held = [line for line in self.exclude(withheld_for=[]) if chat in line.withheld_for]
-        for line in held:
-            line.withheld_for = [key for key in line.withheld_for if key != chat]
-        self.model._default_manager.bulk_update(held, ["withheld_for"], batch_size=100)
+        rows = self.exclude(withheld_for=[]).values_list("pk", "withheld_for")
+        self._withhold({pk: [key for key in held if key != chat] for pk, held in rows if chat in held})
+
+    def _withhold(self, chats_of: Mapping[int, Sequence[str]]) -> None:
+        lines = defaultdict[tuple[str, ...], list[int]](list)
+        for pk, chats in chats_of.items():
+            lines[tuple(chats)].append(pk)
+        for chats, ids in lines.items():
+            for start in range(0, len(ids), LINES_PER_UPDATE):
+                part = ids[start : start + LINES_PER_UPDATE]
+                self.model._default_manager.filter(pk__in=part).update(withheld_for=list(chats))
 
     def kept_since(self, bank: Bank, now: datetime) -> datetime | None:
         """The time since which the history is complete, apart from erased lines; None if there is no history."""
-        first: datetime | None = self.filter(bank=bank).aggregate(first=Min("since"))["first"]
+        first: datetime | None = self.readable().filter(bank=bank).aggregate(first=Min("since"))["first"]
         return first and max(first, now - timedelta(days=conf.current().history_days))
 
     def at(self, bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:

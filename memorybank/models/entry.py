@@ -7,25 +7,27 @@ by becoming their parent; rolling up deletes nothing. Entries without a parent a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
-from memorybank.core.granularity import Granularity, periods_around
+from memorybank.core.granularity import Granularity, days_between, periods_around
 from memorybank.core.rollup_policy import Node
 from memorybank.prepared import PreparedQuery
 
 from .audience import NOBODY, ByAudience
 from .bank import Bank
-from .block import BlockLineVersion
+from .block import BlockLineVersion, BlockLineVersionQuerySet
 from .chat import Chat, Output, OutputQuerySet
 from .citation import FactSource, KeptFact
 
 #: Entries that a question about their size reads at once.
 ENTRIES_PER_QUERY = 100
+#: By how much the clock of a machine that rendered a block may be behind that of the one that recorded a turn.
+MAX_CLOCK_ERROR = timedelta(days=7)
 #: The path of ``select_related`` from an entry to every digest above it.
 DIGESTS_ABOVE_PATH = "__".join(["parent"] * len(Granularity.digests()))
 #: Values of ``method`` without a model: extracted sentences, and digests that only keep facts unchanged.
@@ -100,19 +102,23 @@ class EntryQuerySet(ByAudience["Entry"]):
             reached = Entry.objects.filter(pk__in=ids)
         return Entry.objects.filter(pk__in=digests)
 
-    def periods_above(self) -> set[tuple[int, date]]:
-        """Tier and first day of each digest whose writer may have read these leaves, also if it is gone by now."""
+    def digest_lines(self) -> BlockLineVersionQuerySet:
+        """The lines of digests in the block, now or earlier, whose writer may have read these leaves."""
+        spans = list(self.values_list("first_at", "period_start"))
+        if not spans:
+            return BlockLineVersion.objects.none()
         own = self.above().values_list("granularity", "period_start")
-        around = map(periods_around, set(self.values_list("period_start", flat=True)))
-        return {(Granularity(granularity).tier, start) for granularity, start in own}.union(*around)
+        around = map(periods_around, {day for first, last in spans for day in days_between(first.date(), last)})
+        periods = {(Granularity(granularity).tier, start) for granularity, start in own}.union(*around)
+        since = min(first for first, _ in spans) - MAX_CLOCK_ERROR
+        return BlockLineVersion.objects.filter(bank__in=self.values("bank"), since__gte=since).of_digests(periods)
 
     def above_for_deletion(self) -> EntryQuerySet:
-        """The digests above leaves that are about to be deleted, without withdrawn lines and without former texts.
+        """The digests above leaves that are about to be deleted, without withdrawn lines; drops their history, too.
 
         Those of digests that a private chat was taken out of may have words of it without citing it.
         """
-        past = BlockLineVersion.objects.former().filter(bank__in=self.values("bank"))
-        past.of_digests(self.periods_above()).delete()
+        self.visible_to().digest_lines().delete()
         incomplete = self.filter(detached_from__isnull=False).above()
         for digest in incomplete:
             digest.facts.filter(withdrawn=True).delete()

@@ -30,7 +30,9 @@ def block_changes(bank: Bank, limit: int) -> list[datetime]:
 
 def block_known_from(bank: Bank) -> datetime | None:
     """The time at which the oldest known line was added; None if no line is known."""
-    first: datetime | None = BlockLineVersion.objects.filter(bank=bank).aggregate(first=Min("since"))["first"]
+    first: datetime | None = (
+        BlockLineVersion.objects.readable().filter(bank=bank).aggregate(first=Min("since"))["first"]
+    )
     return first
 
 
