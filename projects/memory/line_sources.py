@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.db.models.functions import Left
 from django.urls import reverse
 
 from memorybank import services
 from memorybank.services import Bank, Fact, FactQuerySet, Origin, public_id
 from projects.models import Conversation
+from projects.tenancy import permissions
 
 #: Characters of a message that are compared with a line, and that a link to the message shows.
 COMPARED_CHARACTERS, LABEL_CHARACTERS = 4_000, 60
@@ -45,15 +47,15 @@ class LineSources:
 def own_messages(bank: Bank, origins: Iterable[Origin], reader: User) -> dict[int, tuple[str, str]]:
     """The question and the answer of the turns that are in the reader's own chats, by the id of the turn."""
     outputs, chats = {origin.output for origin in origins}, {origin.chat for origin in origins}
-    own_chats = Conversation.objects.filter(owner=reader, chat__in=chats).values("chat")
+    own_chats = _opened_by(reader).filter(chat__in=chats).values("chat")
     own = services.outputs_of(bank).filter(pk__in=outputs, chat__in=own_chats)
     texts = own.values_list("pk", "question", Left("answer", COMPARED_CHARACTERS))
     return {output: (question, answer) for output, question, answer in texts}
 
 
 def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, str]:
-    """The addresses of these turns by id, limited to turns in the reader's own chats."""
-    chats = Conversation.objects.filter(owner=reader, chat__bank=bank).values("chat")
+    """The addresses of these turns by id, limited to turns in the reader's own chats that they may open."""
+    chats = _opened_by(reader).filter(chat__bank=bank).values("chat")
     rows = services.outputs_of(bank).filter(pk__in=outputs, chat__in=chats).values_list("pk", "sequence", "chat__key")
     return {output: turn_address(bank, key, output, sequence) for output, sequence, key in rows}
 
@@ -61,16 +63,22 @@ def own_pages(bank: Bank, outputs: Collection[int], reader: User) -> dict[int, s
 def own_turns(facts: Collection[int], reader: User) -> dict[int, list[str]]:
     """The addresses of the turns in the reader's own chats that each fact rests on, newest first, at most MAX_TURNS.
 
-    The facts may be of several banks. Two queries.
+    The facts may be of several banks. Chats that the reader may not open any more are left out. Three queries.
     """
     pages = defaultdict[int, list[str]](list)
     place = ("chat__bank__project__tenant__slug", "chat__bank__project__slug", "chat__key")
     turn = ("chat__outputs__pk", "chat__outputs__sequence")
     for relation in ("chat__outputs__facts", "chat__outputs__facts__restated_by"):  # a leaf's facts, lines of digests
-        own = Conversation.objects.filter(**{"owner": reader, f"{relation}__in": list(facts)}).distinct()
+        own = _opened_by(reader).filter(**{f"{relation}__in": list(facts)}).distinct()
         for fact, *address in own.order_by(f"-{turn[1]}").values_list(relation, *place, *turn):
             pages[fact].append(_turn_address(*address))
     return {fact: addresses[:MAX_TURNS] for fact, addresses in pages.items()}
+
+
+def _opened_by(reader: User) -> QuerySet[Conversation]:
+    """The reader's own chats in the tenants where they may still chat: viewers may open no chat."""
+    tenants = permissions.tenants_to_write_in(reader)
+    return Conversation.objects.filter(owner=reader, chat__bank__project__tenant__in=tenants)
 
 
 def sources_of(bank: Bank, text: str, origins: Collection[Origin], own: Mapping[int, tuple[str, str]]) -> LineSources:

@@ -152,7 +152,7 @@ def fact_row(
 
 
 def link_turns(rows: Iterable[Row], reader: User) -> None:
-    """Set the turns of each row in the reader's own chats. Two queries."""
+    """Set the turns of each row in the reader's own chats. Three queries."""
     by_fact = {row.fact.pk: row for row in rows if row.fact}
     for fact, addresses in own_turns(by_fact, reader).items():
         by_fact[fact].own_turns = addresses

@@ -19,7 +19,7 @@ from memorybank.models import Bank, Entry, Fact
 from memorybank.services import PublicId
 from projects.memory import filters, timeline
 from projects.memory.rows import Row, block_rows
-from projects.models import Conversation
+from projects.models import Conversation, Membership, Role
 from projects.templatetags.turn_tags import about_words
 from projects.tenancy import people
 from tests.support.cast import NOON, Cast, without_models
@@ -430,6 +430,25 @@ class FactsTest(MemoryPageCase):
         page = self.see(self.bob, "memory-facts", state="replaced")
         self.assertContains(page, "replaced by “The zanzibar crane is blue now instead of orange")
         self.assertContains(page, "summarised in March 2026")
+
+    def test_no_line_leads_to_a_chat_that_its_owner_may_not_open_any_more(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        self.remember(self.apollo, "bob", "The gantry is violet since Monday.", chat.key)
+        gantry = Fact.objects.get(text__contains="gantry")
+        pages = [("memory-facts", {"q": "gantry"}), ("memory-mine", {}), ("memory-why", {}), ("memory-own", {})]
+        for role, has_links in ((Role.MEMBER, True), (Role.VIEWER, False)):
+            Membership.objects.filter(user=self.bob).update(role=role)
+            links = set()
+            for name, query in pages:
+                more = (gantry.pk,) if name in ("memory-why", "memory-own") else ()
+                links |= set(
+                    re.findall(
+                        r'href="([^"]*[?]before=[^"]*)"', self.see(self.bob, name, *more, **query).content.decode()
+                    )
+                )
+            self.assertEqual(bool(links), has_links)
+            for link in links:
+                self.assertEqual(self.client.get(html.unescape(link)).status_code, 200)
 
     def test_a_search_lists_what_is_valid_before_what_was_replaced_and_hidden(self) -> None:
         asked = "The orange zanzibar crane since Friday"
