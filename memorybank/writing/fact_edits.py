@@ -25,14 +25,13 @@ from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
-from memorybank.language.terms import terms
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactOutput, FactSource, MaskedValue
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue
 from memorybank.new_output import NewOutput, storable
-from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
+from memorybank.writing.fact_replacement import supersede_corrected
 from memorybank.writing.fact_store import set_quarantine
 
 #: The maximum length of a fact written by hand.
@@ -94,11 +93,8 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
 def withdraw_release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Quarantine released facts again, for the reason that they were released from; return how many were released."""
     with _locked_facts(bank, fact_ids) as (row, facts):
-        released = [fact for fact in facts if fact.released_by and not fact.quarantine]
-        reasons: dict[int, str] = {}
-        for event in row.events.filter(action=Event.Action.RELEASE, detail__fact__in=[fact.pk for fact in released]):
-            reasons.setdefault(event.detail["fact"], event.detail["reason"])  # the newest event comes first
-        withdrawn = [fact for fact in released if fact.pk in reasons]
+        reasons = _release_reasons(row, facts)
+        withdrawn = [fact for fact in facts if fact.pk in reasons]
         for fact in withdrawn:
             set_quarantine(fact, reasons[fact.pk])
             fact.released_by = ""
@@ -147,10 +143,7 @@ def edit_facts(
         text = _mask(row, _clean_text(text))
         changed = [fact for fact in facts if fact.text != text]
         for fact in changed:
-            if screened and (reason := quarantine.reason(text)):
-                set_quarantine(fact, reason)
-                fact.released_by = fact.quarantine_confirmed_by = ""
-            _apply_edit(fact, text, actor, now)
+            _apply_edit(fact, text, actor, now, quarantine.reason(text) if screened else "")
         _finish_edit(row, changed, actor, now)
         hooks.notify(row.pk, Change.LINE_HELD_BACK, [fact.pk for fact in changed if fact.quarantine and screened])
     if changed:
@@ -160,12 +153,17 @@ def edit_facts(
 
 @at_present
 def restore_original(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
-    """Undo the edits of facts: give them their original text and speaker back; return how many were edited."""
+    """Undo the edits of facts: give them their original text and speaker back; return how many were edited.
+
+    An approval counts only for the text that it was given to, so an original that needs one is quarantined again.
+    """
     with _locked_facts(bank, fact_ids) as (row, facts):
         edited = [fact for fact in facts if fact.original]
+        reasons = _release_reasons(row, edited)
         for fact in edited:
-            _apply_edit(fact, fact.original, actor, now)
+            _apply_edit(fact, fact.original, actor, now, quarantine.reason(fact.original) or reasons.get(fact.pk, ""))
         _finish_edit(row, edited, actor, now, undone=True)
+        hooks.notify(row.pk, Change.LINE_HELD_BACK, [fact.pk for fact in edited if fact.quarantine])
     if edited:
         block_writer.refresh(bank.pk, now=now)
     return len(edited)
@@ -243,8 +241,18 @@ def _mask(bank: Bank, text: str) -> str:
     return masked
 
 
-def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
-    """Give the fact another text in the editor's name, or its original text and speaker back; its kind follows."""
+def _release_reasons(bank: Bank, facts: Iterable[Fact]) -> dict[int, str]:
+    """Why the released ones of these facts were quarantined."""
+    released = [fact.pk for fact in facts if fact.released_by and not fact.quarantine]
+    events = bank.events.filter(action=Event.Action.RELEASE, detail__fact__in=released)
+    return {event.detail["fact"]: event.detail["reason"] for event in events.order_by("pk")}  # the newest one counts
+
+
+def _apply_edit(fact: Fact, text: str, actor: str, now: datetime, reason: str) -> None:
+    """Give the fact another text in the editor's name, or its original text and speaker back; its kind follows.
+
+    With a ``reason`` it is quarantined.
+    """
     is_undo, name = text == fact.original, display_name(actor)
     before, speaker = fact.original_text, fact.original_speaker if fact.original else fact.speaker
     if is_undo or speaker == name:
@@ -254,6 +262,10 @@ def _apply_edit(fact: Fact, text: str, actor: str, now: datetime) -> None:
     fact.original, fact.original_speaker = ("", "") if is_undo else (before, speaker)
     by_nobody = is_undo and fact.entry.method != BY_HAND
     fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
+    if reason:
+        set_quarantine(fact, reason)
+        fact.released_by = ""
+        fact.quarantine_confirmed_by = fact.quarantine_confirmed_by if is_undo else ""
     if fact.kind in (Fact.Kind.QUESTION, Fact.Kind.FACT) and is_question(fact.text) != is_question(text):
         fact.kind = Fact.Kind.QUESTION if is_question(text) else Fact.Kind.FACT
     _set_text(fact, text)
@@ -265,7 +277,7 @@ def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, *
     about = withdrawal.lines_about(ids).values_list("pk", flat=True)
     lines = set(about)  # with those about facts that the edit no longer supersedes
     for fact in facts:
-        _supersede_corrected(fact)
+        supersede_corrected(fact)
     _update_tiers(bank, facts)
     lines = withdrawal.review(Fact.objects.filter(pk__in=lines.union(about.all())))
     if facts:
@@ -282,30 +294,6 @@ def _set_text(fact: Fact, text: str) -> None:
     fact.text, fact.tokens, fact.superseded_by = text, size, None
     fact.weight = max(fact.weight, extraction.weigh(text, encoding=encoding))
     fact.save()
-
-
-def _supersede_corrected(fact: Fact) -> None:
-    """Supersede what an edited fact corrects, by the words that it had and lost.
-
-    Of a digest's line: its sources that state the original or have a word that the edit removed. Of a leaf's fact: the
-    other facts of its turns that state the original with such a word, or ask it if it was a question and is none now.
-    """
-    citing = FactOutput.objects.filter(output__fact_links__fact=fact).values("fact")
-    beside = Fact.objects.filter(entry=fact.entry_id, pk__in=citing).exclude(pk=fact.pk)
-    others = beside if fact.entry.is_leaf else fact.sources.all()
-    others.filter(superseded_by=fact).update(superseded_by=None)
-    if not fact.original:
-        return
-    original = frozenset(terms(fact.original))
-    removed = original - frozenset(terms(fact.text))
-    open_ones = others.filter(pinned=False, edited_by="", superseded_by=None)
-    words = {pk: frozenset(terms(text)) for pk, text in open_ones.values_list("pk", "text")}
-    outdated = {pk for pk, own in words.items() if not removed.isdisjoint(own)}
-    if fact.entry.is_leaf and is_question(fact.original) and not is_question(fact.text):
-        outdated.update(open_ones.filter(kind=Fact.Kind.QUESTION).values_list("pk", flat=True))
-    combined = all if fact.entry.is_leaf else any
-    corrected = [pk for pk, own in words.items() if combined((is_same_statement(own, original), pk in outdated))]
-    Fact.objects.filter(pk__in=corrected).update(superseded_by=fact)
 
 
 @contextmanager

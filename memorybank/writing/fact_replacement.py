@@ -13,10 +13,13 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, prefetch_related_objects
 
 from memorybank.core import state_changes, value_changes
+from memorybank.core.extraction.kinds import is_question
 from memorybank.core.state_changes import Statement
-from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactQuerySet
+from memorybank.language.terms import terms
+from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactOutput, FactQuerySet
 from memorybank.prepared import PreparedQuery
 from memorybank.reading.mentions import chats_mentioning
+from memorybank.reading.recall.visibility import is_same_statement
 
 #: Maximum of turns that mention one value, the newest.
 MAX_TURNS_PER_VALUE = 100
@@ -180,3 +183,27 @@ def _around(chat: Chat) -> Q:
 
 def _readers_of_facts() -> QuerySet[ChatReader]:
     return ChatReader.objects.filter(chat=OuterRef("entry__chat"))
+
+
+def supersede_corrected(fact: Fact) -> None:
+    """Supersede what an edited fact corrects, by the words that it had and lost.
+
+    Of a digest's line: its sources that state the original or have a word that the edit removed. Of a leaf's fact: the
+    other facts of its turns that state the original with such a word, or ask it if it was a question and is none now.
+    """
+    citing = FactOutput.objects.filter(output__fact_links__fact=fact).values("fact")
+    beside = Fact.objects.filter(entry=fact.entry_id, pk__in=citing).exclude(pk=fact.pk)
+    others = beside if fact.entry.is_leaf else fact.sources.all()
+    others.filter(superseded_by=fact).update(superseded_by=None)
+    if not fact.original:
+        return
+    original = frozenset(terms(fact.original))
+    removed = original - frozenset(terms(fact.text))
+    open_ones = others.filter(pinned=False, edited_by="", superseded_by=None)
+    words = {pk: frozenset(terms(text)) for pk, text in open_ones.values_list("pk", "text")}
+    outdated = {pk for pk, own in words.items() if not removed.isdisjoint(own)}
+    if fact.entry.is_leaf and is_question(fact.original) and not is_question(fact.text):
+        outdated.update(open_ones.filter(kind=Fact.Kind.QUESTION).values_list("pk", flat=True))
+    combined = all if fact.entry.is_leaf else any
+    corrected = [pk for pk, own in words.items() if combined((is_same_statement(own, original), pk in outdated))]
+    Fact.objects.filter(pk__in=corrected).update(superseded_by=fact)
