@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F
 from django.utils.translation import gettext as _
 
 from memorybank import conf, hooks
@@ -25,14 +25,14 @@ from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, FactSource, MaskedValue
+from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, MaskedValue
 from memorybank.new_output import NewOutput, storable
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
 from memorybank.writing.fact_replacement import supersede_corrected
-from memorybank.writing.fact_store import set_quarantine
+from memorybank.writing.fact_store import hide_sources, set_quarantine, show_sources
 
 #: The maximum length of a fact written by hand.
 MAX_FACT_CHARACTERS = 1_000
@@ -49,7 +49,7 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
     with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if not fact.hidden or fact.hidden_with_id]
         _update_facts(own, hidden=True, hidden_with=None)
-        sources = [pk for line in own for pk in _hide_sources(line)]
+        sources = [pk for line in own for pk in hide_sources(line)]
         if own:
             invalidate(row, facts=[*(fact.pk for fact in own), *sources], now=now)
             requests.settle(row, [fact.pk for fact in own], actor, now)
@@ -63,7 +63,7 @@ def restore(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
     with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if fact.hidden]
         _update_facts(own, hidden=False, hidden_with=None)
-        _show_sources(row, own)
+        show_sources(row, own)
         _update_tiers(row, own)
         if own:
             invalidate(row, now=now)
@@ -130,16 +130,23 @@ def unpin(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = 
 
 @at_present
 def edit_facts(
-    bank: Bank, *, fact_ids: Collection[int], text: str, actor: str, screened: bool = False, now: datetime = PRESENT
+    bank: Bank,
+    *,
+    fact_ids: Collection[int],
+    text: str,
+    actor: str,
+    screened: bool = False,
+    expected: str | None = None,
+    now: datetime = PRESENT,
 ) -> int:
     """Give facts that say the same a new ``text``, in the name of ``actor``; return how many changed.
 
     The original text is kept, with its citations; writing it again undoes the edit. Facts that say what was corrected
     are superseded: the sources of a digest's line, or what the same turns gave. Lines of digests that rest on a
     corrected fact are withdrawn until they are rewritten. With ``screened`` the new text may be quarantined, like a
-    model's text. Raises :class:`InvalidInput`.
+    model's text. Raises :class:`InvalidInput`, also if a fact does not say what is ``expected``.
     """
-    with _locked_facts(bank, fact_ids) as (row, facts):
+    with _locked_facts(bank, fact_ids, expected) as (row, facts):
         text = _mask(row, _clean_text(text))
         changed = [fact for fact in facts if fact.text != text]
         for fact in changed:
@@ -152,13 +159,24 @@ def edit_facts(
 
 
 @at_present
-def restore_original(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
+def restore_original(
+    bank: Bank,
+    *,
+    fact_ids: Collection[int],
+    actor: str,
+    own: bool = False,
+    expected: str | None = None,
+    now: datetime = PRESENT,
+) -> int:
     """Undo the edits of facts: give them their original text and speaker back; return how many were edited.
 
     An approval counts only for the text that it was given to, so an original that needs one is quarantined again.
+    Raises :class:`InvalidInput` if a fact does not say what is ``expected`` or, with ``own``, if others edited it last.
     """
-    with _locked_facts(bank, fact_ids) as (row, facts):
+    with _locked_facts(bank, fact_ids, expected) as (row, facts):
         edited = [fact for fact in facts if fact.original]
+        if own and any(fact.edited_by != actor[:200] for fact in edited):
+            raise InvalidInput(_("Somebody has changed the line since."))
         reasons = _release_reasons(row, edited)
         for fact in edited:
             _apply_edit(fact, fact.original, actor, now, quarantine.reason(fact.original) or reasons.get(fact.pk, ""))
@@ -297,36 +315,25 @@ def _set_text(fact: Fact, text: str) -> None:
 
 
 @contextmanager
-def _locked_facts(bank: Bank, fact_ids: Collection[int]) -> Iterator[tuple[Bank, list[Fact]]]:
-    """The bank, locked until the end, and these facts of it. Raises ``Fact.DoesNotExist`` if one is missing."""
+def _locked_facts(
+    bank: Bank, fact_ids: Collection[int], expected: str | None = None
+) -> Iterator[tuple[Bank, list[Fact]]]:
+    """The bank, locked until the end, and these facts of it. Raises ``Fact.DoesNotExist`` if one is missing.
+
+    Raises :class:`InvalidInput` if a fact does not say what is ``expected``.
+    """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         facts = list(row.facts.filter(pk__in=fact_ids).select_related("entry").order_by("pk"))
         if missing := set(fact_ids) - {fact.pk for fact in facts}:
             raise Fact.DoesNotExist(f"no such facts: {sorted(missing)}")
+        if expected is not None and any(fact.text != expected for fact in facts):
+            raise InvalidInput(_("Somebody has changed the line since."))
         yield row, facts
 
 
 def _update_facts(facts: Iterable[Fact], **values: Any) -> None:
     Fact.objects.filter(pk__in=[fact.pk for fact in facts]).update(**values)
-
-
-def _hide_sources(line: Fact) -> list[int]:
-    """Hide the facts that a digest's line rests on; return their ids."""
-    shown = line.sources.filter(hidden=False)
-    sources = list(shown.values_list("pk", flat=True))
-    shown.update(hidden=True, hidden_with=line)
-    return sources
-
-
-def _show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
-    """Show the sources that were hidden with these lines, except sources of another hidden line."""
-    source_ids = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
-    sources = bank.facts.filter(pk__in=list(source_ids))
-    hidden = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True)
-    others = hidden.order_by("fact__entry", "fact__position").values("fact")
-    sources.update(hidden_with=Subquery(others[:1]))
-    sources.filter(hidden_with=None).update(hidden=False)
 
 
 def _update_tiers(bank: Bank, facts: Iterable[Fact]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
 
 from memorybank import conf, hooks, prepared
 from memorybank.core import state_changes
@@ -111,3 +111,21 @@ def kept_facts(bank: Bank, children: Sequence[Entry]) -> list[Fact]:
     facts = list(ordered.filter(notes | Q(entry__in=ids, entry__chat__isnull=False) | Q(pk__in=cited)))
     noted = {fact.entry_id for fact in facts if not fact.detail}
     return [f for f in facts if f.pk in cited or not f.detail or f.entry_id not in noted]
+
+
+def hide_sources(line: Fact) -> list[int]:
+    """Hide the facts that a digest's line rests on; return their ids."""
+    shown = line.sources.filter(hidden=False)
+    sources = list(shown.values_list("pk", flat=True))
+    shown.update(hidden=True, hidden_with=line)
+    return sources
+
+
+def show_sources(bank: Bank, lines: Iterable[Fact]) -> None:
+    """Show the sources that were hidden with these lines, except sources of another hidden line."""
+    source_ids = bank.facts.filter(hidden_with__in=[line.pk for line in lines]).values_list("pk", flat=True)
+    sources = bank.facts.filter(pk__in=list(source_ids))
+    hidden = FactSource.objects.filter(source=OuterRef("pk"), fact__hidden=True)
+    others = hidden.order_by("fact__entry", "fact__position").values("fact")
+    sources.update(hidden_with=Subquery(others[:1]))
+    sources.filter(hidden_with=None).update(hidden=False)

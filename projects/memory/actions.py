@@ -95,21 +95,26 @@ def edit(page: MemoryPage) -> HttpResponse:
 def correct(page: MemoryPage, bank: Bank, facts: Sequence[Fact], *, address: str, screened: bool = False) -> None:
     """Give facts the posted text, or with ``do=original`` their original words; say so, with a button that undoes it.
 
-    ``address`` takes the form of that button. Raises :class:`InvalidInput`.
+    ``address`` takes the form of that button; its field ``expected`` says what the facts must say then. Members
+    (``screened``) restore only what they edited themselves. Raises :class:`InvalidInput`.
     """
     form, ids = page.request.POST, [fact.pk for fact in facts]
+    expected = form.get("expected")
     if form.get("do") == "original":
-        count = services.restore_original(bank, fact_ids=ids, actor=page.actor)
+        count = services.restore_original(bank, fact_ids=ids, actor=page.actor, own=screened, expected=expected)
         messages.success(page.request, gettext("The original words are back.") if count else gettext("No changes."))
         return
     text = form.get("text", "")
-    if not services.edit_facts(bank, fact_ids=ids, text=text, actor=page.actor, screened=screened):
+    about: dict[str, Any] = {"fact_ids": ids, "actor": page.actor, "screened": screened, "expected": expected}
+    if not services.edit_facts(bank, text=text, **about):
         messages.success(page.request, gettext("No changes."))
         return
     done, fields = gettext("Corrected. Shown as your correction."), _fields_of_undo(facts, page.actor)
     approved = [fact.pk for fact in facts if not fact.quarantine]
-    is_held_back = services.facts_of(bank).filter(pk__in=approved).exclude(quarantine="").exists()
-    if fields and not is_held_back:  # an undo does not release what waits for an owner
+    edited = list(services.facts_of(bank).filter(pk__in=ids))
+    is_held_back = any(fact.quarantine for fact in edited if fact.pk in approved)
+    if fields and edited and not is_held_back:  # an undo does not release what waits for an owner
+        fields.append(("expected", edited[0].text))
         fields += [("fact", services.public_id(pk)) for pk in ids] + [("next", form.get("next", ""))]
         undo.notice(page.request, done, address=address, fields=fields)
     else:

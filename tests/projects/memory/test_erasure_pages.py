@@ -186,6 +186,16 @@ class OwnLinesTest(MemoryPageCase):
         self.assertEqual((line.text, bool(line.quarantine), line.released_by), (rule, True, ""))
         self.assertNotIn("praise", services.prompt_memory(self.apollo.bank).block.text)
 
+    def test_they_take_back_no_later_correction_by_an_owner(self) -> None:
+        self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The crane is red.")
+        page = self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The crane is pink.")
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is blue.", actor="alice")
+        self.client.force_login(self.bob)
+        for answer in (self.undo(page), self.own(self.bob, do="original", fact=number(self.crane.pk))):
+            self.assertContains(answer, "Not saved. Somebody has changed the line since.")
+            self.crane.refresh_from_db()
+            self.assertEqual((self.crane.text, self.crane.edited_by), ("The crane is blue.", "alice"))
+
     def test_they_object_to_what_others_said_and_an_owner_settles_it(self) -> None:
         line = {"do": "object", "fact": number(self.crane.pk)}
         self.assertContains(self.own(self.vera, **line, reason=" "), "Not sent. reason: say what is wrong.")

@@ -361,6 +361,18 @@ class DecidingTest(MemoryPageCase):
         self.assertContains(page, "Corrected.")
         self.assertNotIn(UNDO, page.content.decode())  # it would show amy's words as those of alice
 
+    def test_an_undo_takes_back_no_later_correction(self) -> None:
+        form = {"fact": PublicId().to_url(self.crane.pk), "text": "The crane is green."}
+        self.client.force_login(self.alice)
+        page = self.client.post(self.url("memory-edit"), form, follow=True)
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is red.", actor="amy")
+        self.assertContains(self.undo(page), "Not saved. Somebody has changed the line since.")
+        self.crane.refresh_from_db()
+        self.assertEqual((self.crane.text, self.crane.edited_by), ("The crane is red.", "amy"))
+        self.client.post(self.url("memory-edit"), {**form, "do": "original"})  # an owner who means it may
+        self.crane.refresh_from_db()
+        self.assertEqual((self.crane.text, self.crane.edited_by), (CRANE, ""))
+
     def test_an_owner_writes_a_line_by_hand(self) -> None:
         self.client.force_login(self.alice)
         form = {"text": "We deploy on Tuesdays.", "kind": "decision", "pinned": "on", "next": self.url("memory-facts")}
