@@ -122,7 +122,12 @@ def correct(page: MemoryPage, bank: Bank, facts: Sequence[Fact], *, address: str
 
 
 def _fields_of_undo(facts: Sequence[Fact], editor: str) -> list[tuple[str, str]]:
-    """The fields of a form that undoes an edit of facts, which are as they were before; empty if nothing undoes it."""
+    """The fields of a form that undoes an edit of facts, which are as they were before; empty if nothing undoes it.
+
+    Nothing brings back that a newer fact had superseded one of them.
+    """
+    if any(fact.superseded_by_id for fact in facts):
+        return []
     if not any(fact.original for fact in facts):
         return [("do", "original")]
     texts = {fact.text for fact in facts}

@@ -373,6 +373,14 @@ class DecidingTest(MemoryPageCase):
         self.crane.refresh_from_db()
         self.assertEqual((self.crane.text, self.crane.edited_by), (CRANE, ""))
 
+    def test_the_correction_of_a_replaced_line_has_no_undo(self) -> None:
+        Fact.objects.filter(pk=self.crane.pk).update(superseded_by=Fact.objects.get(text=FERRY))
+        form = {"fact": PublicId().to_url(self.crane.pk), "text": "The crane is green."}
+        self.client.force_login(self.alice)
+        page = self.client.post(self.url("memory-edit"), form, follow=True)
+        self.assertContains(page, "Corrected.")
+        self.assertNotIn(UNDO, page.content.decode())  # it would tell again what a newer line replaces
+
     def test_an_owner_writes_a_line_by_hand(self) -> None:
         self.client.force_login(self.alice)
         form = {"text": "We deploy on Tuesdays.", "kind": "decision", "pinned": "on", "next": self.url("memory-facts")}
