@@ -63,14 +63,29 @@ def open_objections(bank: Bank) -> ErasureRequestQuerySet:
 def objections_by(bank: Bank, author: str, limit: int) -> list[tuple[ErasureRequest, str]]:
     """The objections of a member, newest first, each with the action that decided it: edit, hide or uphold.
 
-    "" if it is open, or if the audit log no longer says.
+    "" if it is open, or if the audit log no longer says; "undone" if the line has its words back or is shown again.
     """
     objections = list(bank.erasure_requests.objections().filter(author=author)[:limit])
     decided = [objection.closed_at for objection in objections if objection.closed_at]
-    actions = (BankAction.EDIT, BankAction.HIDE, BankAction.UPHOLD)
-    events = events_of(bank).filter(at__in=decided, action__in=actions).values_list("at", "actor", "action")
-    action: dict[tuple[datetime | None, str], str] = {(at, actor): done for at, actor, done in events}
-    return [(each, action.get((each.closed_at, each.closed_by), "")) for each in objections]
+    if not decided:
+        return [(each, "") for each in objections]
+    action: dict[tuple[datetime | None, str], str] = {}
+    is_undone: dict[tuple[int, bool], bool] = {}  # by fact and whether its words are meant: the newest event counts
+    actions = (BankAction.EDIT, BankAction.HIDE, BankAction.SHOW, BankAction.UPHOLD)
+    for event in events_of(bank).filter(at__gte=min(decided), action__in=actions).iterator():
+        if event.action != BankAction.SHOW:
+            action[event.at, event.actor] = event.action
+        if event.action != BankAction.UPHOLD:
+            undone = event.action == BankAction.SHOW or bool(event.detail.get("undone"))
+            for fact in event.detail.get("facts", ()):
+                is_undone.setdefault((fact, event.action == BankAction.EDIT), undone)
+
+    def outcome(objection: ErasureRequest) -> str:
+        done = action.get((objection.closed_at, objection.closed_by), "")
+        back = any(is_undone.get((fact, done == BankAction.EDIT)) for fact in objection.facts)
+        return "undone" if back and done in (BankAction.EDIT, BankAction.HIDE) else done
+
+    return [(each, outcome(each)) for each in objections]
 
 
 def jobs_of(bank: Bank) -> QuerySet[Job]:

@@ -256,6 +256,31 @@ class OwnLinesTest(MemoryPageCase):
         for text in (CRANE, FERRY, "not decided yet"):
             self.assertNotContains(page, text)
 
+    def test_who_objected_does_not_read_of_a_decision_that_was_undone(self) -> None:
+        for fact in (self.crane, self.ferry):
+            self.own(self.vera, do="object", fact=number(fact.pk), reason="It is wrong.")
+        self.client.force_login(self.alice)
+        form = {"fact": number(self.crane.pk), "text": "The crane is green."}
+        edited = self.client.post(self.url("memory-edit"), form, follow=True)
+        self.assertContains(self.see(self.vera, "memory-mine"), "Corrected by alice")
+        hidden = self.decide(self.alice, "hide", self.ferry)
+        for page in (edited, hidden):
+            self.undo(page)
+        page = self.see(self.vera, "memory-mine")
+        self.assertContains(page, "It stands as it was before", count=2)
+        for text in ("Corrected by", "Hidden by"):
+            self.assertNotContains(page, text)
+        self.decide(self.alice, "hide", self.ferry)
+        self.assertContains(self.see(self.vera, "memory-mine"), "Hidden by alice")
+
+    def test_own_words_that_are_restored_are_not_called_a_correction(self) -> None:
+        self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The crane is blue.")
+        self.own(self.vera, do="object", fact=number(self.crane.pk), reason="It is orange.")
+        self.own(self.bob, do="original", fact=number(self.crane.pk))
+        page = self.see(self.vera, "memory-mine")
+        self.assertContains(page, "It stands as it was before")
+        self.assertNotContains(page, "Corrected by")
+
     def test_an_objection_to_a_line_of_a_chat_that_is_private_since_shows_no_words(self) -> None:
         self.own(self.vera, do="object", fact=number(self.crane.pk), reason="The quokka is blue.")
         services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
