@@ -215,13 +215,24 @@ def end_abandoned_transactions(database_url: str) -> None:
         connection.execute(sql.SQL("ALTER DATABASE {} SET idle_in_transaction_session_timeout = '2s'").format(name))
 
 
-def settled(made: Site) -> bool:
-    [[waiting]] = made.ask(
-        "SELECT count(*) FROM memorybank_chat c WHERE leased_until > now() OR (pending_outputs > 0 AND"
+def unsettled(made: Site) -> list[tuple[object, ...]]:
+    """Chats that wait or are held, and banks that are due for a roll-up, with their times."""
+    chats = made.ask(
+        "SELECT key, pending_outputs, due_at, leased_until, attempts, parked_at FROM memorybank_chat c"
+        " WHERE leased_until > now() OR (pending_outputs > 0 AND"
         " (NOT private OR EXISTS (SELECT 1 FROM memorybank_chatreader r WHERE r.chat_id = c.id)))"
     )
-    [[due]] = made.ask("SELECT count(*) FROM memorybank_bank WHERE consolidate_at <= now()")
-    return not waiting and not due
+    return chats + made.ask(
+        "SELECT id, consolidate_at, leased_until FROM memorybank_bank WHERE consolidate_at <= now()"
+    )
+
+
+def wait_until_settled(made: Site) -> None:
+    """Wait until nothing is; if it does not come to that, say what still waits."""
+    try:
+        wait_until(lambda: not unsettled(made), "settled", made)
+    except AssertionError as error:
+        raise AssertionError(f"still waiting: {unsettled(made)}") from error
 
 
 def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -> None:
@@ -252,7 +263,7 @@ def test_nothing_is_lost_doubled_or_resurrected_whatever_fails(tmp_path: Path) -
                 wait_until(lambda: all(history.judged().values()), "enough to judge", served_site.site)
             for project in PROJECTS[::2]:
                 served_site.site.call("run_memory", project, "--retry-parked")
-            wait_until(lambda: settled(served_site.site), "settled", served_site.site)
+            wait_until_settled(served_site.site)
             checked = served_site.site.call("check_memory")
             wrong = history.judge(served_site.site.ask)
             seconds = round(time.monotonic() - started)
