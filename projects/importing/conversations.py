@@ -15,7 +15,7 @@ from projects.models import Project
 from projects.tenancy import people
 from projects.web.titles import titled
 
-from .exports import BadConversation, ExportedConversation, ExportedTurn
+from .exports import FORMATS, BadConversation, ExportedConversation, ExportedTurn
 from .service import assign_owners
 
 
@@ -28,7 +28,10 @@ class Audience(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ImportTarget:
-    """Where an export goes. ``authors`` maps a person of the export to a user name; the key "" is the default."""
+    """Where an export goes.
+
+    ``authors`` maps a person of the export to a user name, or to "" to leave the person out; the key "" is the default.
+    """
 
     project: Project
     format: str
@@ -36,8 +39,8 @@ class ImportTarget:
     authors: Mapping[str, str]
 
     def author(self, conversation: ExportedConversation) -> str:
-        """The user name of the conversation's author; "" if no user was chosen for this person."""
-        return self.authors.get(conversation.person) or self.authors.get("", "")
+        """The user name of the conversation's author; "" if this person is left out."""
+        return self.authors.get(conversation.person, self.authors.get("", ""))
 
     def chat_key(self, conversation: ExportedConversation) -> str:
         """The key of the recorded chat. It includes the author, because two accounts may use the same ids."""
@@ -139,6 +142,8 @@ def _require_no_other_readers(chats: Sequence[Chat], reader: str) -> None:
 
 def _link(target: ImportTarget, conversation: ExportedConversation, key: str, now: datetime) -> int:
     """Set aside the turns of other versions, unless the chat was continued on this site."""
+    if FORMATS[target.format].has_turns:
+        return 0
     bank, shown = target.project.bank, {turn.key for turn in conversation.turns}
     turns = services.outputs_of(bank).filter(chat__key=key).values_list("key", "metadata")
     went_on = any(metadata.get("imported_from") != target.format for _, metadata in turns)

@@ -142,7 +142,8 @@ def _finish(run: ImportRun, now: datetime, *, bad: int = 0, **changes: Any) -> N
 
 
 def _target(run: ImportRun, authors: Mapping[str, str], audience: Audience) -> ImportTarget:
-    return ImportTarget(run.project, run.format, audience, authors)
+    nobody = dict.fromkeys(run.report["chats_of"], "")  # who has no author is left out, and takes no default
+    return ImportTarget(run.project, run.format, audience, {**nobody, **authors})
 
 
 def _bank_of(run: int) -> int:

@@ -43,14 +43,18 @@ class ExportReader(Protocol):
 
 
 class Format(NamedTuple):
-    """A format: the product's name for people, and the reader."""
+    """A format: the product's name for people, the reader, and whether each item of a file is one turn of a chat.
+
+    Items of other formats are whole chats: what a later file of them leaves out is no longer shown there.
+    """
 
     product: str
     reader: ExportReader
+    has_turns: bool = False
 
 
-def _format(product: str, module: ModuleType) -> Format:
-    return Format(product, cast(ExportReader, module))
+def _format(product: str, module: ModuleType, *, has_turns: bool = False) -> Format:
+    return Format(product, cast(ExportReader, module), has_turns)
 
 
 FORMATS = {
@@ -60,7 +64,7 @@ FORMATS = {
     "librechat": _format("LibreChat", librechat),
     "mem0": _format("mem0", mem0),
     "restai": _format("RESTai", restai),
-    "jsonl": _format("JSON Lines", json_lines),
+    "jsonl": _format("JSON Lines", json_lines, has_turns=True),
 }
 
 
@@ -99,7 +103,7 @@ def _read(reader: ExportReader, first: Item, items: Iterator[Item]) -> Read:
             yield from items
         except InvalidInput as error:
             place, _, why = str(error).partition(": ")
-            broken.append(BadConversation(place, why))
+            broken.append(BadConversation(place, f"{why} What follows it in the file was not read."))
 
     yield from reader.read(unbroken())
     yield from broken

@@ -37,9 +37,11 @@ def read(items: Iterable[Item]) -> Read:
             require_fields(require(row, Mapping, "line", "object"))
             projects.add(f"{row['tenant']}/{row['project']}")
             owner = text(row, "chat"), text(row, "user")
-            turn = ExportedTurn(
-                line_key(row, seen), text(row, "question"), text(row, "answer"), line_time(row["created_at"])
-            )
+            if not owner[1]:
+                raise InvalidInput("user: must not be empty.")
+            question, answer = text(row, "question"), text(row, "answer")
+            key = line_key({**row, "question": question, "answer": answer}, seen)
+            turn = ExportedTurn(key, question, answer, line_time(row["created_at"]))
             titles[owner] = titles.get(owner) or text(row, "title")
             if reason := LEFT_OUT.get(text(row, "status")):
                 left_out[owner][reason] += 1

@@ -173,7 +173,7 @@ def test_what_is_no_export_is_refused() -> None:
 def test_a_file_that_breaks_off_keeps_what_came_before() -> None:
     content = fixture("chatgpt")[: fixture("chatgpt").rindex(b'"current_node": "ia"')]
     assert list(good(content)) == ["69a5-go-live"]
-    assert bad(content)[-1] == "export.json, after item 2: not valid JSON."
+    assert bad(content)[-1] == "export.json, after item 2: not valid JSON. What follows it in the file was not read."
 
 
 def test_a_damaged_zip_is_named_and_keeps_what_came_before() -> None:
@@ -183,7 +183,7 @@ def test_a_damaged_zip_is_named_and_keeps_what_came_before() -> None:
     content[len(content) - 200_000 : len(content) - 199_000] = bytes(1000)
     found = read(bytes(content), "export.zip")
     assert found[0].key == "c1a0de00-0002"
-    assert str(found[-1]) == "export.zip: cannot be unpacked."
+    assert str(found[-1]) == "export.zip: cannot be unpacked. What follows it in the file was not read."
 
 
 def test_a_zip_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_json_lines_without_an_answer_to_remember_are_counted_and_bad_ones_are_n
         "export.json, item 5: answr: unknown field.",
         "export.json, item 6: tenant: “no slug” is not a slug. " + SLUG.message,
         "export.json, item 7: question: must be a text, not int.",
-        "export.json, after item 7: not valid JSON.",
+        "export.json, after item 7: not valid JSON. What follows it in the file was not read.",
     ]
 
 

@@ -18,7 +18,7 @@ from memorybank.models import Chat, Output
 from memorybank.services import PublicId
 from projects.importing import demo, runs
 from projects.models import ImportRun, TenantEvent, WaitingConversation
-from tests.projects.importing.test_exports import fixture, zipped
+from tests.projects.importing.test_exports import fixture, line, zipped
 from tests.projects.importing.test_import_exports import PRICED
 from tests.support.cast import Cast, without_models
 from tests.support.commands import run
@@ -178,6 +178,41 @@ class ImportPagesTest(Cast):
         answer = self.upload(sample.read_bytes())
         self.assertContains(answer, "python manage.py import_chats FILE", status_code=400)
         self.assertEqual(ImportRun.objects.count(), 1)
+
+    def test_a_second_file_of_json_lines_adds_to_the_first(self) -> None:
+        for content in (line(id=1, question="First file."), line(id=2, question="Second file.")):
+            self.upload(content)
+            self.start(ImportRun.objects.latest("pk"))
+            runs.work()
+        self.assertEqual(
+            list(Output.objects.order_by("pk").values_list("question", "set_aside")),
+            [("First file.", False), ("Second file.", False)],
+        )
+
+    def test_whoever_is_left_out_of_json_lines_is_nobody_else(self) -> None:
+        self.upload(line(user="ann", question="My own secret.") + line(user="cem", question="The gate is green.", id=4))
+        row = ImportRun.objects.latest("pk")
+        place = list(row.report["chats_of"]).index("cem")
+        self.start(row, **{f"person-{1 - place}": "", f"person-{place}": "bob"})
+        runs.work()
+        self.assertEqual(list(Output.objects.values_list("author", "question")), [("bob", "The gate is green.")])
+        self.upload(line(user="ann") + line(user="", id=4) + line(user=None, id=5))
+        self.assertEqual(ImportRun.objects.latest("pk").report["bad"], 2)
+
+    def test_lines_without_an_answer_or_an_id_are_imported_once(self) -> None:
+        for _ in range(2):
+            self.upload(line(id=None, answer=None) + line(id=None, question=None, answer="It is open."))
+            self.start(ImportRun.objects.latest("pk"))
+            runs.work()
+        self.assertEqual(Output.objects.count(), 2)
+
+    def test_a_bad_line_of_json_lines_is_no_refused_chat(self) -> None:
+        self.upload(line(id=1) + line(id=2, answr="x") + line(id=3, created_at="x"))
+        row = ImportRun.objects.latest("pk")
+        self.start(row)
+        runs.work()
+        page = self.client.get(self.address(row))
+        self.assertEqual((page.context["refused_chats"], page.context["refused_turns"]), (0, 2))
 
     def test_a_dry_run_is_discarded_or_forgotten_after_a_day(self) -> None:
         row = self.read()
