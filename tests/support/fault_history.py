@@ -169,7 +169,8 @@ class FaultHistory:
         yield from (f"{marker} was corrected and is in the block" for marker in sorted(self.corrected & shown))
         yield from self._lost_pins(pinned, shown)
         for before, after in self.replaced.items():
-            if before in stands - edited and after in says:
+            # Whoever pins what was replaced says that it holds, also when it is unpinned later.
+            if before in stands - edited - self.pins.keys() and after in says:
                 yield f"{before} stands although {after} replaced it"
 
     def _lost_corrections(self, edited: set[str]) -> Iterator[str]:
