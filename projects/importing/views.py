@@ -94,7 +94,7 @@ def _context(request: MemberRequest, run: ImportRun, form: StartForm) -> dict[st
     chats = [(form[f"person-{form.persons.index(person)}"], report["chats_of"][person]) for person in persons]
     titles = [] if run.started_at else _titles(run)
     imported_chats = report.get("imported_chats", {})  # absent in a run of an older version
-    has_turns = FORMATS[run.format].has_turns
+    bad_lines = report["bad"] if FORMATS[run.format].has_turns else 0
     own = _own_chats(request, run) if run.started_at else Conversation.objects.none()
     return {
         "run": run,
@@ -110,8 +110,8 @@ def _context(request: MemberRequest, run: ImportRun, form: StartForm) -> dict[st
         "more_titles": max(0, run.total - len(titles)),
         "message_count": report.get("messages", report["turns"]),  # absent in a file read by an older version
         "imported_chats": imported_chats,
-        "refused_chats": imported_chats.get("refused", 0) + (0 if has_turns else report["bad"]),
-        "refused_turns": report.get("refused_turns", run.bad) + (report["bad"] if has_turns else 0),  # likewise
+        "refused_chats": imported_chats.get("refused", 0) + report["bad"] - bad_lines,
+        "refused_turns": report["refused_turns"] + bad_lines if "refused_turns" in report else run.bad,  # likewise
         "members": sorted(set(run.authors.values())),
         "people_left_out": len(report["chats_of"]) - len(run.authors),
         "unnamed": max(0, run.bad - len(run.reasons)),
