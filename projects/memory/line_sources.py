@@ -68,8 +68,9 @@ def own_turns(facts: Collection[int], reader: User) -> dict[int, list[str]]:
     pages = defaultdict[int, list[str]](list)
     place = ("chat__bank__project__tenant__slug", "chat__bank__project__slug", "chat__key")
     turn = ("chat__outputs__pk", "chat__outputs__sequence")
+    opened = _opened_by(reader)
     for relation in ("chat__outputs__facts", "chat__outputs__facts__restated_by"):  # a leaf's facts, lines of digests
-        own = _opened_by(reader).filter(**{f"{relation}__in": list(facts)}).distinct()
+        own = opened.filter(**{f"{relation}__in": list(facts)}).distinct()
         for fact, *address in own.order_by(f"-{turn[1]}").values_list(relation, *place, *turn):
             pages[fact].append(_turn_address(*address))
     return {fact: addresses[:MAX_TURNS] for fact, addresses in pages.items()}

@@ -27,7 +27,7 @@ from tests.support.requirements import needs_postgres, needs_redis, only_in_ci
 from tests.support.upstream import LocalUpstream
 from tests.support.upstream_events import ModelAnswer
 from tests.system.test_brokers import own_redis
-from tests.system.test_faults import ADD_MEMBER, QUICK, settled
+from tests.system.test_faults import ADD_MEMBER, QUICK, unsettled
 from tests.system.test_row_security_site import closing_role
 
 pytestmark = [only_in_ci, pytest.mark.long, pytest.mark.own_servers]
@@ -176,7 +176,7 @@ def test_processes_of_both_versions_work_side_by_side(tmp_path: Path) -> None:
                 worker.terminate()
                 assert worker.wait(PROCESS_TIMEOUT_SECONDS) == 0, owner.output()[-3000:]
                 go_on(working, owner)
-            wait_until(lambda: settled(owner), "settled", owner)
+            wait_until(lambda: not unsettled(owner), "settled", owner)
             for version in (old, new):
                 version.command("check_memory")
             assert history.judge(owner.ask) == []
