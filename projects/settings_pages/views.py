@@ -127,7 +127,9 @@ def keys_page(request: MemberRequest, project: Project) -> HttpResponse:
         _key, secret = api_keys.issue(project, **new, actor=request.user.get_username(), now=timezone.now())
         form = NewKeyForm()
     keys = project.api_keys.order_by("revoked_at", "-pk")
-    context = {"form": form, "keys": keys, "secret": secret, "now": timezone.now()}
+    origin = request.build_absolute_uri("/").rstrip("/")
+    context = {"form": form, "keys": keys, "secret": secret, "origin": origin, "now": timezone.now()}
+    context["example"] = f'curl {origin}/api/v1/key -H "Authorization: Bearer {secret}"'
     return show(request, project, "keys", context, 400 if form.errors else 200)
 
 

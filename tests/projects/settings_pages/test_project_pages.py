@@ -1,10 +1,12 @@
 """An owner creates a project, configures it, hands out a key and sees what it costs, without the admin."""
 
+import re
 from decimal import Decimal
 from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from memorybank import services
 from memorybank.models import Bank, Event, LLMCall
@@ -98,11 +100,9 @@ class DeskTest(Cast):
     def test_a_key_is_shown_once_and_its_revocation_closes_the_door(self) -> None:
         answer = self.client.post(reverse("project-keys", args=PROJECT_SLUGS), {"name": "bot", "scopes": ["read"]})
         key = APIKey.objects.get(name="bot")
-        [secret] = [
-            word
-            for word in answer.content.decode().replace("<", " ").replace(">", " ").split()
-            if word.startswith("mb_") and len(word) > 20
-        ]
+        [secret] = re.findall(r"<pre[^>]*>(mb_[^<]+)</pre>", answer.content.decode())
+        shown = f'curl http://testserver/api/v1/key -H "Authorization: Bearer {secret}"'
+        self.assertContains(answer, f">{escape(shown)}</pre>")
         self.assertEqual(APIKey.hashed(secret), key.digest)
         self.assertNotIn(secret, self.page("project-keys"))
         door = {"path": "/api/v1/key", "headers": {"Authorization": f"Bearer {secret}"}}
