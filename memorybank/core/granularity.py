@@ -4,7 +4,7 @@ Chats roll up into days, days into ISO weeks, weeks into calendar months, and mo
 period: it holds all that is older, by subject.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
@@ -130,20 +130,17 @@ PERIOD_KINDS = {
 }
 
 
-def days_between(first: date, last: date) -> Iterator[date]:
-    """Every day that a time between these two days in UTC is on in some time zone."""
+def periods_around(first: date, last: date) -> set[tuple[int, date]]:
+    """Every period that a chat between these days can roll up into, also by its week: pairs of tier and first day.
+
+    The days beside them count, too, because these may be the days of another time zone.
+    """
     first, last = min(first, last) - ONE_DAY, max(first, last) + ONE_DAY
-    return (first + n * ONE_DAY for n in range((last - first).days + 1))
-
-
-def periods_around(day: date) -> set[tuple[int, date]]:
-    """Every period that a chat of this day can roll up into, directly or by its week: pairs of tier and first day."""
-    thursday = _monday(day) + timedelta(days=3)
-    return {
-        (granularity.tier, granularity.period.start(within))
-        for granularity in Granularity.digests()
-        for within in ((day, thursday) if granularity is Granularity.MONTH else (day,))
-    }
+    days = [first + n * ONE_DAY for n in range((last - first).days + 1)]
+    own = {(granularity.tier, granularity.period.start(day)) for granularity in Granularity.digests() for day in days}
+    weeks = {Granularity.WEEK.period.start(day) for day in days}
+    months = {Granularity.MONTH.period_above(Granularity.WEEK, week) for week in weeks}
+    return own | {(Granularity.MONTH.tier, month) for month in months}
 
 
 #: The granularities that have periods, finest first.

@@ -14,7 +14,7 @@ from django.db import models
 from django.db.models import Case, Exists, F, Max, Min, OuterRef, Q, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
-from memorybank.core.granularity import Granularity, days_between, periods_around
+from memorybank.core.granularity import Granularity, periods_around
 from memorybank.core.rollup_policy import Node
 from memorybank.prepared import PreparedQuery
 
@@ -108,7 +108,7 @@ class EntryQuerySet(ByAudience["Entry"]):
         if not spans:
             return BlockLineVersion.objects.none()
         own = self.above().values_list("granularity", "period_start")
-        around = map(periods_around, {day for first, last in spans for day in days_between(first.date(), last)})
+        around = (periods_around(first.date(), last) for first, last in spans)
         periods = {(Granularity(granularity).tier, start) for granularity, start in own}.union(*around)
         since = min(first for first, _ in spans) - MAX_CLOCK_ERROR
         return BlockLineVersion.objects.filter(bank__in=self.values("bank"), since__gte=since).of_digests(periods)
