@@ -85,9 +85,14 @@ class BlockLineVersionQuerySet(models.QuerySet["BlockLineVersion"]):
                 part = ids[start : start + LINES_PER_UPDATE]
                 self.model._default_manager.filter(pk__in=part).update(withheld_for=list(chats))
 
+    def known_from(self, bank: Bank) -> datetime | None:
+        """The time at which the oldest readable line was added; None if there is none."""
+        first: datetime | None = self.readable().filter(bank=bank).aggregate(first=Min("since"))["first"]
+        return first
+
     def kept_since(self, bank: Bank, now: datetime) -> datetime | None:
         """The time since which the history is complete, apart from erased lines; None if there is no history."""
-        first: datetime | None = self.readable().filter(bank=bank).aggregate(first=Min("since"))["first"]
+        first = self.known_from(bank)
         return first and max(first, now - timedelta(days=conf.current().history_days))
 
     def at(self, bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Min, Q
+from django.db.models import Q
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, BlockLineVersion
@@ -30,10 +30,7 @@ def block_changes(bank: Bank, limit: int) -> list[datetime]:
 
 def block_known_from(bank: Bank) -> datetime | None:
     """The time at which the oldest known line was added; None if no line is known."""
-    first: datetime | None = (
-        BlockLineVersion.objects.readable().filter(bank=bank).aggregate(first=Min("since"))["first"]
-    )
-    return first
+    return BlockLineVersion.objects.known_from(bank)
 
 
 @at_present
