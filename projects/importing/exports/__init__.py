@@ -43,9 +43,9 @@ class ExportReader(Protocol):
 
 
 class Format(NamedTuple):
-    """A format: the product's name for people, the reader, and whether each item of a file is one turn of a chat.
+    """A format: the product's name for people, the reader, and whether a file is some turns of chats.
 
-    Items of other formats are whole chats: what a later file of them leaves out is no longer shown there.
+    A file of another format is a whole export: what a later one leaves out is no longer shown there.
     """
 
     product: str
@@ -73,8 +73,8 @@ def read_export(file: IO[bytes], name: str, format: str = "") -> tuple[str, Read
 
     The format is detected from the first item unless ``format`` names it. Raises :class:`InvalidInput` if the file is
     empty, of an unknown format, or of another format than ``format``. The iterator raises it for a file that is not for
-    one project. If the file is damaged further on, the iterator
-    yields the conversations before the damage, then a :class:`BadConversation`.
+    one project. If the file is damaged further on, the iterator yields the conversations before the damage, then a
+    :class:`BadConversation`.
     """
     items = read_items(file, name)
     first = next(items, None)
