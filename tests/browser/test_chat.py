@@ -90,6 +90,12 @@ def opened(chromium: Browser, served: Served, path: str, look: str = "desk", *, 
     """A page that Bob looks at."""
     page = logged_in(chromium, served.base, "bob", java_script_enabled=script, **LOOKS[look])
     page.goto(path)
+    return answered(page) if script else page
+
+
+def answered(page: Page) -> Page:
+    """The page once no answer is being written in its chat, as one of another test may be: until then none is sent."""
+    expect(page.locator("#turns [data-stream]")).to_have_count(0)
     return page
 
 

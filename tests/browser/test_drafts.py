@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.browser.test_chat import HEBREW, ROPES, Served, at_once, opened, questions, seeded_site, served
+from tests.browser.test_chat import HEBREW, ROPES, Served, answered, at_once, opened, questions, seeded_site, served
 from tests.browser.test_memory_and_layout import chromium, hindrances, log_in
 from tests.support.requirements import only_in_ci
 
@@ -40,7 +40,7 @@ def test_what_is_not_sent_yet_outlives_a_reload_another_page_and_a_session(chrom
         page.click("main button")
         page.wait_for_url(f"**{ROPES}")
         expect(box).to_have_value("Which paint?")
-        before = len(questions(page))
+        before = len(questions(answered(page)))
         box.press("Enter")
         expect(page.locator("#turns .mine .text")).to_have_count(before + 1)  # another test may have asked the same
         assert questions(page)[-1] == "Which paint?"
@@ -121,7 +121,7 @@ def test_a_message_that_the_site_has_leaves_the_box_though_its_answer_was_lost(
     box, mine = page.get_by_role("textbox", name="Message"), page.locator("#turns .mine .text")
     on_post(page, "record", "abort")
     for number, again in enumerate(("by itself", "after a reload")):
-        before = len(questions(page))
+        before = len(questions(answered(page)))
         box.fill(f"Which anchor, number {number}?")
         box.press("Enter")
         expect(page.locator("#problem")).to_contain_text("The connection broke.")
@@ -207,6 +207,7 @@ def test_two_pages_of_a_chat_take_no_draft_from_each_other(chromium: Browser, se
     expect(others_mine).to_have_count(before + 1)
     expect(others_box).to_have_value("")
     others_box.fill("What is written here")
+    answered(page)
     box.fill("Which buoy?")
     box.press("Enter")
     expect(mine).to_have_count(before + 2)
