@@ -205,7 +205,7 @@ TABLES = [
             "summaries": ngettext_lazy("summary of a chat", "summaries of chats"),
             "facts": ngettext_lazy("fact", "facts"),
             "digests": ngettext_lazy("summary of a period", "summaries of periods"),
-            "digest_lines": ngettext_lazy("line of such a summary", "lines of such summaries"),
+            "digest_lines": ngettext_lazy("line in a summary of a period", "lines in summaries of periods"),
         },
         section="fact",
         exported=_same(
@@ -248,7 +248,6 @@ TABLES = [
         "bank",
         Erasing.REBUILD,
         PrivacyRow("the latest versions of the memory block", "masked", "the next rendering"),
-        counts={"blocks": ngettext_lazy("memory rebuilt without it", "memories rebuilt without it")},
     ),
     StoredTable(
         BlockLineVersion,

@@ -12,6 +12,7 @@ from memorybank.data_inventory import TABLES
 
 #: Labels for the counts of what will be rebuilt.
 REBUILT_COUNTS: Mapping[str, Promise] = {
+    "blocks": ngettext_lazy("version of the project's memory", "versions of the project's memory"),
     "summaries_to_mend": ngettext_lazy("summary of a chat", "summaries of chats"),
     "digests_to_mend": ngettext_lazy("summary of a period", "summaries of periods"),
     "calls": ngettext_lazy("call of the model, about", "calls of the model, about"),
