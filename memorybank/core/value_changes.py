@@ -60,6 +60,9 @@ _BEFORE_VALUE = frozenset(
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MARKS = " '\"“”„«»*_`"
+#: What tells one thing from others of its kind: a letter with a number, "db2" or "B4-112", or a number after a word, "Room 12".
+_CODE = re.compile(r"\b[^\W\d_]+[-_./]?\d[\w-]*")
+_NUMBERED = re.compile(r"\b([^\W\d_]+) (\d+)\b(?![.,:]\d)")
 _WORD_CHARACTER = re.compile(r"\w")
 #: A value is denied by a negation at most this many words before it: "can't start on 20 April".
 MAX_WORDS_TO_NEGATION = 4
@@ -137,9 +140,28 @@ def is_replaced(older: str, newer: str, replacement: ValueChange, *, decided: bo
         return False
     if any(_contains(r.old, replacement.old) or _contains(replacement.old, r.old) for r in replacements(older)):
         return False  # it also says that this value no longer holds
+    if _is_another(older, newer, replacement):
+        return False
     if subjects(older, replacement.old) & subjects(newer, replacement.old):
         return True
     return decided and is_one_of_a_kind(replacement.old)
+
+
+def _is_another(older: str, newer: str, replacement: ValueChange) -> bool:
+    """Whether the older sentence is about another thing of the same kind: "db2" and not "db1"."""
+    own, others = _identifiers(older, replacement), _identifiers(newer, replacement)
+    return any(own[kind].isdisjoint(others[kind]) for kind in own.keys() & others.keys())
+
+
+def _identifiers(text: str, replacement: ValueChange) -> dict[str, set[str]]:
+    """The codes in the text ("": db2) and the numbers after a word (room: 12), without both values and without dates."""
+    for value in filter(None, (replacement.old, replacement.new)):
+        text = _whole_value(value).sub(" ", text)
+    found: dict[str, set[str]] = {"": {code.casefold() for code in _CODE.findall(text)}} if _CODE.search(text) else {}
+    for word, number in _NUMBERED.findall(text):
+        for kind in set(terms(word)) - GENERIC_TERMS:
+            found.setdefault(kind, set()).add(number)
+    return found
 
 
 def _has_new_value(older: str, replacement: ValueChange) -> bool:

@@ -60,6 +60,12 @@ def test_it_takes_no_question_or_guess_for_a_change(sentence: str) -> None:
         ("We agreed on a prefix: NW- plus the year.", "New prefix is NWC- (before: NW-)", "NW-", False, True),
         ("Ledgerline will use MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", True, True),
         ("The wiki explains MySQL 8.", "PostgreSQL 16 instead of MySQL 8.", "MySQL 8", False, False),
+        ("Server db2 is in Frankfurt.", "Server db1 moved from Frankfurt to Dublin.", "Frankfurt", False, False),
+        ("Server db1 is in Frankfurt.", "Server db1 moved from Frankfurt to Dublin.", "Frankfurt", False, True),
+        ("Our server is in Frankfurt.", "Server db1 moved from Frankfurt to Dublin.", "Frankfurt", False, True),
+        ("Room 12 has it in Hall 4.", "Room 14 moved from Hall 4 to Hall 5.", "Hall 4", False, False),
+        ("Raum 12 liegt in Halle 4.", "Raum 12 wird von Halle 4 auf Halle 5 geändert.", "Halle 4", False, True),
+        ("On 2 June the launch is on 3 May.", "On 9 June the launch moves from 3 May to 17 May.", "3 May", False, True),
         ("Push is handed to Tom, Jonas is his backup.", "Push goes from Jonas to Tom Okafor.", "Jonas", False, False),
         (
             "The beta doesn't hang on anybody and starts on 20 April.",
