@@ -11,10 +11,10 @@ from functools import partial
 
 from django.db import connection, transaction
 
+from memorybank.indexing.fact_replacement import supersede
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, Entry, Fact, Output, SearchDocument
 from memorybank.reading.recall.index_terms import date_words, index_text
-from memorybank.writing.fact_replacement import supersede
 from memorybank.writing.fact_store import new_fact
 
 from . import scratch, seeding

@@ -60,7 +60,7 @@ _BEFORE_VALUE = frozenset(
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _MARKS = " '\"“”„«»*_`"
-#: What tells one thing from others of its kind: a letter with a number, "db2" or "B4-112", or a number after a word, "Room 12".
+#: What tells one thing from others of its kind: letters with a number, "db2" or "B4-112", or "Room 12".
 _CODE = re.compile(r"\b[^\W\d_]+[-_./]?\d[\w-]*")
 _NUMBERED = re.compile(r"\b([^\W\d_]+) (\d+)\b(?![.,:]\d)")
 _WORD_CHARACTER = re.compile(r"\w")
@@ -154,7 +154,7 @@ def _is_another(older: str, newer: str, replacement: ValueChange) -> bool:
 
 
 def _identifiers(text: str, replacement: ValueChange) -> dict[str, set[str]]:
-    """The codes in the text ("": db2) and the numbers after a word (room: 12), without both values and without dates."""
+    """The codes in the text ("": db2) and the numbers after a word (room: 12), without both values and dates."""
     for value in filter(None, (replacement.old, replacement.new)):
         text = _whole_value(value).sub(" ", text)
     found: dict[str, set[str]] = {"": {code.casefold() for code in _CODE.findall(text)}} if _CODE.search(text) else {}

@@ -14,6 +14,7 @@ from django.db.models import F
 from memorybank.data_inventory import TABLES, OutputsByChat
 from memorybank.erasure import past_lines, withdrawal
 from memorybank.erasure.turn_words import TurnWords
+from memorybank.indexing.fact_replacement import replaced_by, supersede_again
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language.terms import terms
 from memorybank.models import (
@@ -64,7 +65,7 @@ def remove_outputs(
     chats = bank.chats.select_for_update().filter(pk__in=outputs).order_by("pk")
     leaves = _affected_leaves(outputs)
     affected = Entry.objects.filter(pk__in=[leaf.pk for leaf in leaves])
-    digests = affected.above()
+    digests, replaced = affected.above(), replaced_by(Fact.objects.filter(entry__in=affected))
     past_lines.take_out_digests(affected.visible_to(), counts, withheld_for=withheld_for)
     deleted = {
         fact for leaf in leaves for fact in _prune_leaf(bank, leaf, set(outputs[leaf.chat_id or 0]), words, counts)
@@ -72,6 +73,7 @@ def remove_outputs(
     ordered = sorted(deleted)
     for start in range(0, len(ordered), FACTS_PER_DELETION):
         Fact.objects.filter(pk__in=ordered[start : start + FACTS_PER_DELETION]).delete()
+    supersede_again(bank, replaced)
     for chat in chats:
         _reset_chat(bank, chat, counts)
     return deleted | _prune_digests(digests, counts)
@@ -132,11 +134,13 @@ def remove_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     """
     leaves = chat.entries.all()
     digests, deleted = leaves.above(), set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
+    replaced = replaced_by(Fact.objects.filter(entry__in=leaves))
     counts["facts"] += len(deleted)
     counts["summaries"] += leaves.count()
     past_lines.take_out_digests(leaves.visible_to(), counts)
     past_lines.take_out(bank, counts, chats=[chat.key])
     leaves.delete()
+    supersede_again(bank, replaced)
     chat.summarised_through = 0
     _reset_chat(bank, chat, counts)
     return deleted | _prune_digests(digests, counts)
@@ -151,7 +155,10 @@ def remove_quotes(bank: Bank, chat: Chat, words: TurnWords, counts: Counter[str]
     leaves = chat.entries.all()
     digests = list(leaves.above())
     deleted = {fact for leaf in leaves for fact in _prune_leaf(bank, leaf, set(), words, counts)}
-    Fact.objects.filter(pk__in=deleted).delete()
+    gone = Fact.objects.filter(pk__in=deleted)
+    replaced = replaced_by(gone)
+    gone.delete()
+    supersede_again(bank, replaced)
     _prune_digests(digests, counts)
 
 
@@ -166,6 +173,7 @@ def detach_chat(bank: Bank, chat: Chat, counts: Counter[str]) -> set[int]:
     facts = set(Fact.objects.filter(entry__in=leaves).values_list("pk", flat=True))
     leaves.exclude(parent=None).update(detached_from=F("parent"), parent=None)
     bank.facts.filter(pk__in=facts).update(tier=None)
+    supersede_again(bank, replaced_by(bank.facts.filter(pk__in=facts)))
     _reset_chat(bank, chat, counts)
     withdrawn = _review_digests(bank, digests)
     counts["digest_lines"] += len(withdrawn)

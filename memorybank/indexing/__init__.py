@@ -1,1 +1,1 @@
-"""Write what prompts are made from: the stored block, search documents and vectors; mask stored memory again."""
+"""Write what prompts are made from: block, search documents, vectors, which fact replaces which; mask it again."""

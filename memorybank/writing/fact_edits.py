@@ -16,13 +16,14 @@ from django.utils.translation import gettext as _
 from memorybank import conf, hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.core import extraction
+from memorybank.core import extraction, state_changes
 from memorybank.core.extraction.kinds import is_question
 from memorybank.erasure import requests, withdrawal
 from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.hooks import Change
 from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
+from memorybank.indexing.fact_replacement import replaced_by, supersede_again, supersede_edited
 from memorybank.indexing.invalidation import invalidate
 from memorybank.language import tokens
 from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, MaskedValue
@@ -31,7 +32,6 @@ from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
-from memorybank.writing.fact_replacement import supersede_corrected
 from memorybank.writing.fact_store import hide_sources, set_quarantine, show_sources
 
 #: The maximum length of a fact written by hand.
@@ -49,9 +49,10 @@ def hide(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = P
     with _locked_facts(bank, fact_ids) as (row, facts):
         own = [fact for fact in facts if not fact.hidden or fact.hidden_with_id]
         _update_facts(own, hidden=True, hidden_with=None)
-        sources = [pk for line in own for pk in hide_sources(line)]
+        hidden = [fact.pk for fact in own] + [pk for line in own for pk in hide_sources(line)]
+        supersede_again(row, replaced_by(row.facts.filter(pk__in=hidden)))
         if own:
-            invalidate(row, facts=[*(fact.pk for fact in own), *sources], now=now)
+            invalidate(row, facts=hidden, now=now)
             requests.settle(row, [fact.pk for fact in own], actor, now)
             log(row, actor, Event.Action.HIDE, now, facts=[fact.pk for fact in own])
     return len(own)
@@ -294,8 +295,7 @@ def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, *
     ids = [fact.pk for fact in facts]
     about = withdrawal.lines_about(ids).values_list("pk", flat=True)
     lines = set(about)  # with those about facts that the edit no longer supersedes
-    for fact in facts:
-        supersede_corrected(fact)
+    supersede_edited(bank, facts)
     _update_tiers(bank, facts)
     lines = withdrawal.review(Fact.objects.filter(pk__in=lines.union(about.all())))
     if facts:
@@ -311,6 +311,7 @@ def _set_text(fact: Fact, text: str) -> None:
     Entry.objects.filter(pk=fact.entry_id).update(tokens=F("tokens") + size - fact.tokens)
     fact.text, fact.tokens, fact.superseded_by = text, size, None
     fact.weight = max(fact.weight, extraction.weigh(text, encoding=encoding))
+    fact.ongoing, fact.changing = state_changes.is_ongoing(text), state_changes.tells_of_change(text)
     fact.save()
 
 

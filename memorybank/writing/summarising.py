@@ -29,6 +29,7 @@ from memorybank.exceptions import (
 )
 from memorybank.hooks import Change
 from memorybank.indexing import document_writer, remask
+from memorybank.indexing.fact_replacement import replaced_by, supersede, supersede_again
 from memorybank.language import work_cache
 from memorybank.model_calls import budget_cap
 from memorybank.model_calls.session import BackingOff, session
@@ -52,7 +53,6 @@ from memorybank.reading.recall.documents import Document, EarlierTurns
 from memorybank.safety.redaction import Masker
 from memorybank.writing import note_taking
 from memorybank.writing.batches import Batch, next_batch
-from memorybank.writing.fact_replacement import supersede
 from memorybank.writing.fact_store import write_facts
 from memorybank.writing.note_taking import TakenNotes
 
@@ -267,10 +267,12 @@ def _write_leaf(chat: Chat, bank: Bank, batch: Batch, notes: TakenNotes) -> Entr
             raise OutdatedWork("a person decided on a fact that the new notes replace")
     if batch.mends:
         replaceable -= _notes_of(replaceable) if adds_to_notes else _cited_by_digests(replaceable)
-    if replaceable:
-        Fact.objects.filter(pk__in=replaceable).delete()
+    outdated = Fact.objects.filter(pk__in=replaceable)
+    replaced = replaced_by(outdated)
+    outdated.delete()
     kept = list(leaf.facts.all()) if batch.leaf else []
     supersede(bank, write_facts(leaf, notes.drafts, kept=kept))
+    supersede_again(bank, replaced)
     hooks.notify(bank.pk, Change.ENTRY_WRITTEN, [] if chat.private else [leaf.pk])
     if batch.mends and (leaf.parent_id or leaf.detached_from):
         cascade.mark_digests_stale(leaf)

@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
 from memorybank.indexing import document_writer
+from memorybank.indexing.fact_replacement import supersede, supersede_again
 from memorybank.models import Bank, Chat, Fact, FactOutput, SearchDocument
-from memorybank.writing.fact_replacement import supersede
 from tests.support.factories import DAY, HOUR, MONDAY, add_leaf, cover, make_bank, say, sentence
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_model")]
@@ -154,3 +154,77 @@ def test_the_values_of_one_commit_are_looked_for_together_however_long_the_histo
     facts = fact_of(bank, "b", NEW), fact_of(bank, "d", other)
     assert queries(*facts) - len(facts) <= first <= 6
     assert queries(fact_of(bank, "e", sentence(99), at=MONDAY + 99 * DAY)) == 1
+
+
+def two_changes(**more: Any) -> tuple[Bank, Fact, list[Fact]]:
+    """A fact, and two chats that say the same of what replaced it; the first of them ended it."""
+    bank = make_bank()
+    say(bank, "a", OLD, answer="")
+    for number, key in enumerate("bc", start=1):
+        say(bank, key, NEW, answer="", at=MONDAY + number * DAY, **more)
+    cover(bank)
+    old, *changes = bank.facts.filter(entry__chat__isnull=False).order_by("said_on")
+    assert replaced(old) == [changes[0].pk]
+    return bank, old, changes
+
+
+@pytest.mark.parametrize("done", ["erased", "private", "hidden"])
+def test_what_two_chats_replaced_does_not_come_back_when_one_of_them_goes(done: str) -> None:
+    bank, old, (first, second) = two_changes()
+    if done == "erased":
+        services.erase(bank, chat="b", actor="alice")
+    elif done == "private":
+        services.set_audience(bank, chat_key="b", readers=("alice",), actor="alice")
+    else:
+        services.hide(bank, fact_ids=[first.pk], actor="alice")
+    assert replaced(old) == [second.pk]
+    assert OLD not in services.render(bank).text
+
+
+def test_what_a_single_chat_replaced_comes_back_when_it_goes() -> None:
+    bank, old, _changes = two_changes()
+    for chat in "bc":
+        services.erase(bank, chat=chat, actor="alice")
+    assert replaced(old) == [None]
+
+
+def test_what_a_turn_replaced_stays_so_when_another_turn_of_its_chat_says_the_same() -> None:
+    bank, old, (first, second) = two_changes()
+    services.erase(bank, output=first.citations[0], actor="alice")
+    assert replaced(old) == [second.pk]
+
+
+def test_what_an_edited_line_replaces_follows_from_its_new_words() -> None:
+    bank, old, (first, second) = two_changes()
+    for fact in (first, second):
+        services.edit_facts(bank, fact_ids=[fact.pk], text="The audit moves to the 17th.", actor="alice")
+    assert replaced(old) == [None]
+    services.edit_facts(bank, fact_ids=[second.pk], text="The launch goes from 3 May to 27 May.", actor="alice")
+    assert replaced(old) == [second.pk]
+    services.restore_original(bank, fact_ids=[first.pk], actor="alice")
+    assert (replaced(old), replaced(first)) == ([second.pk], [None])
+
+
+def test_a_line_whose_original_words_are_restored_is_replaced_again() -> None:
+    bank, old, (first, _second) = two_changes()
+    services.edit_facts(bank, fact_ids=[old.pk], text="The launch of the portal is on 9 May.", actor="alice")
+    assert replaced(old) == [None]
+    services.restore_original(bank, fact_ids=[old.pk], actor="alice")
+    assert replaced(old) == [first.pk]
+
+
+def test_it_compares_the_facts_of_many_chats_with_later_changes_at_once() -> None:
+    bank = make_bank()
+    olds = [fact_of(bank, f"a{number}", f"The launch of portal number P{number} is on 3 May.") for number in range(5)]
+    news = [
+        fact_of(bank, f"b{n}", f"The launch of portal number P{n} is moved from 3 May to 17 May.", at=MONDAY + DAY)
+        for n in range(5)
+    ]
+    for new in news:
+        supersede(bank, [new])
+    assert replaced(*olds) == [new.pk for new in news]
+    Fact.objects.filter(pk__in=[old.pk for old in olds]).update(superseded_by=None)
+    with CaptureQueriesContext(connection) as captured:
+        supersede_again(bank, [old.pk for old in olds])
+    assert replaced(*olds) == [new.pk for new in news]
+    assert len(captured) == 2 + len(olds)  # the facts, later changes, and an update for each change

@@ -2,7 +2,7 @@
 
 The search index names the turns that mention a value, and only the facts of their chats are compared. So the work does
 not grow with history; of a value that many turns mention, only the newest turns count. A chat may also be summarised
-long after a chat that outdates it; then the newer facts exist already.
+long after a chat that outdates it; then the newer facts exist already. If a newer fact goes, another may say the same.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -28,6 +28,8 @@ MAX_UNINDEXED_CHATS = 100
 #: Maximum of facts of ongoing states that are compared with a stated end, the newest; and of later changes that are
 #: compared with facts written down after them, the earliest.
 MAX_COMPARED_FACTS = 500
+#: Facts whose newer fact is gone that are compared with the same later changes.
+MAX_COMPARED_TOGETHER = 100
 
 
 def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
@@ -41,7 +43,30 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     _link_values(_facts_with_old_values(bank, changing), changing)
     if any(state_changes.states_end(fact.text) for fact in changing):
         _link_states(_ongoing_facts(bank, changing), changing)
-    if later := _later_changes(bank, facts):
+    _link_to_later(bank, facts, excluded=[fact.pk for fact in facts])
+
+
+def replaced_by(newer: FactQuerySet) -> list[int]:
+    """The ids of the leaf facts that these replace, for :func:`supersede_again` once these are gone."""
+    replaced = Fact.objects.filter(superseded_by__in=newer.values("pk")).exclude(entry__chat=None)
+    return list(replaced.values_list("pk", flat=True))
+
+
+def supersede_again(bank: Bank, fact_ids: Collection[int]) -> None:
+    """Link the facts of ``fact_ids`` whose newer fact is gone, or may not be shown, to the next that replaces them."""
+    facts = _open_facts().filter(bank=bank, pk__in=fact_ids).exclude(entry__chat=None)
+    readers: dict[int | None, list[Fact]] = {}
+    for fact in facts.select_related("entry__chat").order_by("said_on", "pk"):
+        fact.superseded_by = None  # until another is found, the row still says by what
+        readers.setdefault(fact.entry.chat_id if fact.is_private else None, []).append(fact)
+    for of_readers in readers.values():
+        for start in range(0, len(of_readers), MAX_COMPARED_TOGETHER):
+            _link_to_later(bank, of_readers[start : start + MAX_COMPARED_TOGETHER])
+
+
+def _link_to_later(bank: Bank, facts: Sequence[Fact], *, excluded: Sequence[int] = ()) -> None:
+    """Link those of ``facts``, all with the same readers, that a fact said later replaces."""
+    if later := _later_changes(bank, facts, excluded):
         _link_values(_replaceable_facts(facts), later)
         if ongoing := [fact for fact in _replaceable_facts(facts) if fact.ongoing]:
             _link_states(ongoing, later)
@@ -80,8 +105,8 @@ def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact,
 
 
 def _replaceable_facts(facts: Sequence[Fact]) -> list[Fact]:
-    """The new facts that are neither quarantined nor superseded by one of them."""
-    return [fact for fact in facts if not fact.quarantine and fact.superseded_by_id is None]
+    """Those of facts that may be superseded and are not yet."""
+    return [f for f in facts if not (f.quarantine or f.superseded_by_id or f.pinned or f.edited_by)]
 
 
 def _said_before(facts: Sequence[Fact], new: Fact) -> list[Fact]:
@@ -140,14 +165,15 @@ def _open_facts() -> FactQuerySet:
     return Fact.objects.visible().filter(pinned=False, edited_by="")
 
 
-def _later_changes(bank: Bank, facts: Sequence[Fact]) -> list[Fact]:
-    """Other leaf facts that state a change, said since the earliest of ``facts``, in order."""
+def _later_changes(bank: Bank, facts: Sequence[Fact], excluded: Sequence[int]) -> list[Fact]:
+    """Leaf facts other than the ``excluded`` that state a change, said since the earliest of ``facts``, in order."""
     if not facts:
         return []
-    chat, own, since = _chat_of(facts), [fact.pk for fact in facts], min(fact.said_on for fact in facts)
+    chat, since = _chat_of(facts), min(fact.said_on for fact in facts)
+    excluded = excluded or [0]  # no row has it; by an empty list no row would be found
     if not chat.private:
-        return _PUBLIC_CHANGES.rows(bank.pk, own, since)
-    return list(_changes(bank.pk, own, since).filter(_around(chat))[:MAX_COMPARED_FACTS])
+        return _PUBLIC_CHANGES.rows(bank.pk, excluded, since)
+    return list(_changes(bank.pk, excluded, since).filter(_around(chat))[:MAX_COMPARED_FACTS])
 
 
 def _changes(bank: Any, excluded: Any, since: Any) -> FactQuerySet:
@@ -185,7 +211,19 @@ def _readers_of_facts() -> QuerySet[ChatReader]:
     return ChatReader.objects.filter(chat=OuterRef("entry__chat"))
 
 
-def supersede_corrected(fact: Fact) -> None:
+def supersede_edited(bank: Bank, facts: Collection[Fact]) -> None:
+    """Let what edited facts replace, and what replaces those whose edit was undone, follow from their new words."""
+    edited = Fact.objects.filter(pk__in=[fact.pk for fact in facts])
+    formerly_replaced = replaced_by(edited)
+    Fact.objects.filter(superseded_by__in=edited.values("pk")).update(superseded_by=None)
+    for fact in facts:
+        _supersede_corrected(fact)
+        if fact.entry.is_leaf:
+            supersede(bank, [fact])
+    supersede_again(bank, formerly_replaced)
+
+
+def _supersede_corrected(fact: Fact) -> None:
     """Supersede what an edited fact corrects, by the words that it had and lost.
 
     Of a digest's line: its sources that state the original or have a word that the edit removed. Of a leaf's fact: the
@@ -194,7 +232,6 @@ def supersede_corrected(fact: Fact) -> None:
     citing = FactOutput.objects.filter(output__fact_links__fact=fact).values("fact")
     beside = Fact.objects.filter(entry=fact.entry_id, pk__in=citing).exclude(pk=fact.pk)
     others = beside if fact.entry.is_leaf else fact.sources.all()
-    others.filter(superseded_by=fact).update(superseded_by=None)
     if not fact.original:
         return
     original = frozenset(terms(fact.original))
