@@ -154,13 +154,16 @@ def _is_another(older: str, newer: str, replacement: ValueChange) -> bool:
 
 
 def _identifiers(text: str, replacement: ValueChange) -> dict[str, set[str]]:
-    """The codes in the text ("": db2) and the numbers after a word (room: 12), without both values and dates."""
-    for value in filter(None, (replacement.old, replacement.new)):
-        text = _whole_value(value).sub(" ", text)
-    found: dict[str, set[str]] = {"": {code.casefold() for code in _CODE.findall(text)}} if _CODE.search(text) else {}
-    for word, number in _NUMBERED.findall(text):
-        for kind in set(terms(word)) - GENERIC_TERMS:
-            found.setdefault(kind, set()).add(number)
+    """The codes ("": db2) and numbers after a word (room: 12) in the clause of the old value, without both values."""
+    found: dict[str, set[str]] = {}
+    for clause in _subject_clauses(text, replacement.old):
+        for value in filter(None, (replacement.old, replacement.new)):
+            clause = _whole_value(value).sub(" ", clause)
+        for code in _CODE.findall(clause):
+            found.setdefault("", set()).add(code.casefold())
+        for word, number in _NUMBERED.findall(clause):
+            for kind in set(terms(word)) - GENERIC_TERMS:
+                found.setdefault(kind, set()).add(number)
     return found
 
 
@@ -264,13 +267,15 @@ def _whole_value(value: str) -> re.Pattern[str]:
 
 def subjects(text: str, value: str) -> frozenset[str]:
     """The subject of the clause with ``value``, or of the nearest clause before it with more than the value."""
+    return frozenset(term for clause in _subject_clauses(text, value) for term in _subjects(clause, value))
+
+
+def _subject_clauses(text: str, value: str) -> Iterator[str]:
+    """For each clause with ``value``, itself, or the nearest clause before it that has a subject."""
     clauses = [clause for clause in CLAUSE_BREAK.split(text) if clause.strip()]
-    about: frozenset[str] = frozenset()
     for number, clause in enumerate(clauses):
         if _contains(clause, value):
-            nearest = (subject for before in reversed(clauses[: number + 1]) if (subject := _subjects(before, value)))
-            about |= next(nearest, frozenset())
-    return about
+            yield from [before for before in clauses[number::-1] if _subjects(before, value)][:1]
 
 
 def _subjects(clause: str, value: str) -> frozenset[str]:
