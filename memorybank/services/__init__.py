@@ -103,7 +103,6 @@ from memorybank.safety.via import VIA
 from memorybank.services.audit import (
     ERASING_ACTIONS,
     audit_logs,
-    erased_since,
     erasure_requests_of,
     erasures_of,
     events_of,
@@ -131,6 +130,7 @@ from memorybank.services.block_history import (
     block_known_from,
     block_lines_at,
     block_lines_changed,
+    block_lines_missing,
 )
 from memorybank.services.chats import chats_of, create_chat, reader_count, readers_of, rename_chat
 from memorybank.services.checkpoints import (

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
 from memorybank.models.privacy import ErasureRequestQuerySet
@@ -36,8 +36,10 @@ def was_enabled(bank: Bank, moment: datetime) -> bool:
 
 
 def erased_since(bank: Bank, moment: datetime) -> bool:
-    """Whether an erasure, an opt-out or a change to private followed, so that the block's history may lack lines."""
-    return events_of(bank).filter(at__gt=moment, action__in=ERASING_ACTIONS).exists()
+    """Whether an erasure, an opt-out or a chat that is for nobody followed: the block's history may lack lines."""
+    deleting = Q(action__in=(BankAction.ERASE, BankAction.OPT_OUT))
+    for_nobody = Q(action=BankAction.PRIVATE, detail__readers__isnull=True)
+    return events_of(bank).filter(deleting | for_nobody, at__gt=moment).exists()
 
 
 def audit_logs(banks: Collection[int]) -> dict[int, AuditLog]:

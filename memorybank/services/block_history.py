@@ -6,8 +6,9 @@ from datetime import datetime
 from django.db.models import Q
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, BlockLineVersion
+from memorybank.models import Bank, BlockLineVersion, Output
 from memorybank.models.block import BlockLineVersionQuerySet
+from memorybank.services.audit import erased_since
 
 
 def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
@@ -18,6 +19,24 @@ def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
 def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineVersionQuerySet:
     """The lines that were added or removed at exactly these times, without those of chats that are private now."""
     return BlockLineVersion.objects.readable().filter(Q(since__in=moments) | Q(until__in=moments), bank=bank)
+
+
+def block_lines_missing(bank: Bank, moment: datetime, to: datetime | None = None) -> bool:
+    """Whether the history may lack lines of a given time, or of the time until ``to``.
+
+    Those of erased and of replaced messages are deleted; those of chats that are private now are withheld.
+    """
+    ended = Q(until__isnull=False, until__lt=moment)
+    withheld = bank.line_versions.filter(since__lte=to or moment).exclude(withheld_for=[]).exclude(ended)
+    return erased_since(bank, moment) or withheld.exists() or _replaced_since(bank, moment)
+
+
+def _replaced_since(bank: Bank, moment: datetime) -> bool:
+    """Whether a message of a public chat from before ``moment`` got a new version afterwards."""
+    outputs = Output.objects.filter(chat__bank=bank, chat__private=False)
+    newer = outputs.filter(created_at__gt=moment, status=Output.Status.OK).exclude(replaces=[])
+    replaced = {pk for replaces in newer.values_list("replaces", flat=True) for pk in replaces}
+    return outputs.filter(pk__in=replaced, created_at__lte=moment).exists()
 
 
 def block_changes(bank: Bank, limit: int) -> list[datetime]:

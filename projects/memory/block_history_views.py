@@ -81,7 +81,7 @@ def past_page(page: MemoryPage) -> HttpResponse:
         context |= {
             "moment": moment,
             "was_on": services.was_enabled(page.bank, moment),
-            "is_erased": services.erased_since(page.bank, moment),
+            "is_incomplete": services.block_lines_missing(page.bank, moment, to),
             "is_kept": kept_since is not None and moment >= kept_since,
         }
         context |= _lines_or_difference(page, moment, to, is_change=bool(change))

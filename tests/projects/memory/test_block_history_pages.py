@@ -20,6 +20,7 @@ LATER = NOON + timedelta(days=1)
 FAR = NOON + timedelta(days=1000)
 #: As the block has it, beside its date.
 CRANE = "The zanzibar crane is orange since Friday 6 March."
+MAY_BE_MISSING = "so some lines may be missing"
 
 
 class PastTest(MemoryPageCase):
@@ -49,8 +50,22 @@ class PastTest(MemoryPageCase):
         for chosen in ("me", "project"):
             self.client.force_login(self.bob)
             self.client.post(audience, {"audience": chosen, "sure": "yes"})
-            told.append(CRANE in self.then(self.vera, at=RENDERED_AT).content.decode())
-        self.assertEqual(told, [False, True])
+            page = self.then(self.vera, at=RENDERED_AT).content.decode()
+            told.append((CRANE in page, MAY_BE_MISSING in page))
+        self.assertEqual(told, [(False, True), (True, False)])
+
+    def test_it_says_that_lines_may_be_missing_only_if_some_may_be(self) -> None:
+        bank = self.apollo.bank
+        self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")
+        before = self.then(self.alice, at=RENDERED_AT)
+        crane = bank.chats.get(key="c0").outputs.get()
+        new = {"chat_key": "c0", "author": "bob", "question": "The crane is blue.", "replaces": [crane.pk]}
+        services.record(bank, answer="Noted.", created_at=LATER, now=LATER, **new)
+        edited = [self.then(self.alice, at=moment) for moment in (RENDERED_AT, LATER)]
+        services.set_audience(bank, chat_key="c1", readers=[], actor="bob", now=LATER + timedelta(days=1))
+        self.assertNotContains(before, MAY_BE_MISSING)
+        self.assertEqual([MAY_BE_MISSING in page.content.decode() for page in edited], [True, False])
+        self.assertContains(self.then(self.alice, at=LATER), MAY_BE_MISSING)
 
     def test_a_day_without_a_time_is_all_of_it_in_the_project_s_zone(self) -> None:
         services.configure(self.apollo.bank, timezone="Asia/Tokyo", actor="alice", now=RENDERED_AT)
