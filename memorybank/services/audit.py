@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
 from memorybank.models.privacy import ErasureRequestQuerySet
@@ -33,13 +33,6 @@ def was_enabled(bank: Bank, moment: datetime) -> bool:
     """Whether memory was on at a given time, according to the audit log."""
     switched = events_of(bank).filter(at__lte=moment, action__in=(BankAction.ENABLE, BankAction.DISABLE))
     return switched.order_by("-at", "-pk").values_list("action", flat=True).first() == BankAction.ENABLE
-
-
-def erased_since(bank: Bank, moment: datetime) -> bool:
-    """Whether an erasure, an opt-out or a chat that is for nobody followed: the block's history may lack lines."""
-    deleting = Q(action__in=(BankAction.ERASE, BankAction.OPT_OUT))
-    for_nobody = Q(action=BankAction.PRIVATE, detail__readers__isnull=True)
-    return events_of(bank).filter(deleting | for_nobody, at__gt=moment).exists()
 
 
 def audit_logs(banks: Collection[int]) -> dict[int, AuditLog]:

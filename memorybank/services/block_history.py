@@ -6,9 +6,8 @@ from datetime import datetime
 from django.db.models import Q
 
 from memorybank.clock import PRESENT, at_present
-from memorybank.models import Bank, BlockLineVersion, Output
+from memorybank.models import Bank, BlockLineVersion, Event, Output
 from memorybank.models.block import BlockLineVersionQuerySet
-from memorybank.services.audit import erased_since
 
 
 def block_lines_at(bank: Bank, moment: datetime) -> BlockLineVersionQuerySet:
@@ -28,7 +27,14 @@ def block_lines_missing(bank: Bank, moment: datetime, to: datetime | None = None
     """
     ended = Q(until__isnull=False, until__lt=moment)
     withheld = bank.line_versions.filter(since__lte=to or moment).exclude(withheld_for=[]).exclude(ended)
-    return erased_since(bank, moment) or withheld.exists() or _replaced_since(bank, moment)
+    return _erased_since(bank, moment) or withheld.exists() or _replaced_since(bank, moment)
+
+
+def _erased_since(bank: Bank, moment: datetime) -> bool:
+    """Whether an erasure, an opt-out or a chat that is for nobody followed: they delete lines of the history."""
+    deleting = Q(action__in=(Event.Action.ERASE, Event.Action.OPT_OUT))
+    for_nobody = Q(action=Event.Action.PRIVATE, detail__readers__isnull=True)
+    return bank.events.filter(deleting | for_nobody, at__gt=moment).exists()
 
 
 def _replaced_since(bank: Bank, moment: datetime) -> bool:
