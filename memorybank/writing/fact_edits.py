@@ -10,14 +10,11 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import F
 from django.utils.translation import gettext as _
 
-from memorybank import conf, hooks
+from memorybank import hooks
 from memorybank.audit import log
 from memorybank.clock import PRESENT, at_present
-from memorybank.core import extraction, state_changes
-from memorybank.core.extraction.kinds import is_question
 from memorybank.erasure import requests, withdrawal
 from memorybank.exceptions import InvalidInput, OutdatedWork
 from memorybank.hooks import Change
@@ -25,14 +22,13 @@ from memorybank.i18n import grouped
 from memorybank.indexing import block_writer, remask
 from memorybank.indexing.fact_replacement import replaced_by, supersede_again, supersede_edited
 from memorybank.indexing.invalidation import invalidate
-from memorybank.language import tokens
-from memorybank.models import BY_HAND, Bank, Entry, Event, Fact, MaskedValue
+from memorybank.models import Bank, Event, Fact, MaskedValue
 from memorybank.new_output import NewOutput, storable
 from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
-from memorybank.safety.naming import display_name
 from memorybank.writing import recording, summarising
 from memorybank.writing.fact_store import hide_sources, set_quarantine, show_sources
+from memorybank.writing.fact_wording import release_reasons, reword, unusual_kinds
 
 #: The maximum length of a fact written by hand.
 MAX_FACT_CHARACTERS = 1_000
@@ -94,7 +90,7 @@ def release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime 
 def withdraw_release(bank: Bank, *, fact_ids: Collection[int], actor: str, now: datetime = PRESENT) -> int:
     """Quarantine released facts again, for the reason that they were released from; return how many were released."""
     with _locked_facts(bank, fact_ids) as (row, facts):
-        reasons = _release_reasons(row, facts)
+        reasons = release_reasons(row, facts)
         withdrawn = [fact for fact in facts if fact.pk in reasons]
         for fact in withdrawn:
             set_quarantine(fact, reasons[fact.pk])
@@ -150,9 +146,10 @@ def edit_facts(
     with _locked_facts(bank, fact_ids, expected) as (row, facts):
         text = _mask(row, _clean_text(text))
         changed = [fact for fact in facts if fact.text != text]
+        kinds = unusual_kinds(changed)
         for fact in changed:
-            _apply_edit(fact, text, actor, now, quarantine.reason(text) if screened else "")
-        _finish_edit(row, changed, actor, now)
+            reword(fact, text, actor, now, quarantine.reason(text) if screened else "")
+        _finish_edit(row, changed, actor, now, **kinds)
         hooks.notify(row.pk, Change.LINE_HELD_BACK, [fact.pk for fact in changed if fact.quarantine and screened])
     if changed:
         block_writer.refresh(bank.pk, now=now)
@@ -178,9 +175,9 @@ def restore_original(
         edited = [fact for fact in facts if fact.original]
         if own and any(fact.edited_by != actor[:200] for fact in edited):
             raise InvalidInput(_("Somebody has changed the line since."))
-        reasons = _release_reasons(row, edited)
+        reasons = release_reasons(row, edited)
         for fact in edited:
-            _apply_edit(fact, fact.original, actor, now, quarantine.reason(fact.original) or reasons.get(fact.pk, ""))
+            reword(fact, fact.original, actor, now, quarantine.reason(fact.original) or reasons.get(fact.pk, ""))
         _finish_edit(row, edited, actor, now, undone=True)
         hooks.notify(row.pk, Change.LINE_HELD_BACK, [fact.pk for fact in edited if fact.quarantine])
     if edited:
@@ -260,36 +257,6 @@ def _mask(bank: Bank, text: str) -> str:
     return masked
 
 
-def _release_reasons(bank: Bank, facts: Iterable[Fact]) -> dict[int, str]:
-    """Why the released ones of these facts were quarantined."""
-    released = [fact.pk for fact in facts if fact.released_by and not fact.quarantine]
-    events = bank.events.filter(action=Event.Action.RELEASE, detail__fact__in=released)
-    return {event.detail["fact"]: event.detail["reason"] for event in events.order_by("pk")}  # the newest one counts
-
-
-def _apply_edit(fact: Fact, text: str, actor: str, now: datetime, reason: str) -> None:
-    """Give the fact another text in the editor's name, or its original text and speaker back; its kind follows.
-
-    With a ``reason`` it is quarantined.
-    """
-    is_undo, name = text == fact.original, display_name(actor)
-    before, speaker = fact.original_text, fact.original_speaker if fact.original else fact.speaker
-    if is_undo or speaker == name:
-        fact.speaker = speaker
-    else:
-        fact.speaker = f"{name}, correcting {speaker}" if speaker else name
-    fact.original, fact.original_speaker = ("", "") if is_undo else (before, speaker)
-    by_nobody = is_undo and fact.entry.method != BY_HAND
-    fact.edited_by, fact.edited_at = ("", None) if by_nobody else (actor[:200], now)
-    if reason:
-        set_quarantine(fact, reason)
-        fact.released_by = ""
-        fact.quarantine_confirmed_by = fact.quarantine_confirmed_by if is_undo else ""
-    if fact.kind in (Fact.Kind.QUESTION, Fact.Kind.FACT) and is_question(fact.text) != is_question(text):
-        fact.kind = Fact.Kind.QUESTION if is_question(text) else Fact.Kind.FACT
-    _set_text(fact, text)
-
-
 def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, **detail: Any) -> None:
     """What follows from the new text of these facts. The caller holds the bank's lock."""
     ids = [fact.pk for fact in facts]
@@ -302,17 +269,6 @@ def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, *
         invalidate(bank, facts=[*ids, *lines], now=now)
         requests.settle(bank, ids, actor, now)
         log(bank, actor, Event.Action.EDIT, now, facts=ids, **detail)
-
-
-def _set_text(fact: Fact, text: str) -> None:
-    """Set the fact's text. Its weight does not fall, and nothing supersedes it any more."""
-    encoding = conf.current().encoding
-    size = tokens.count(text, encoding)
-    Entry.objects.filter(pk=fact.entry_id).update(tokens=F("tokens") + size - fact.tokens)
-    fact.text, fact.tokens, fact.superseded_by = text, size, None
-    fact.weight = max(fact.weight, extraction.weigh(text, encoding=encoding))
-    fact.ongoing, fact.changing = state_changes.is_ongoing(text), state_changes.tells_of_change(text)
-    fact.save()
 
 
 @contextmanager

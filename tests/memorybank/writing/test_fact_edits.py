@@ -199,6 +199,21 @@ def test_an_edited_fact_says_who_corrects_whom_and_keeps_what_was_said() -> None
 
 
 @pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize("kind", Fact.Kind.values)
+@pytest.mark.parametrize("texts", [(CRANE, "Which crane?", "A crane."), ("Which crane?", "A crane.", "Whose crane?")])
+def test_a_line_whose_edit_is_undone_has_its_kind_back(kind: str, texts: tuple[str, ...]) -> None:
+    bank = make_bank()
+    fact = add_leaf(bank, "c", [texts[0]], at=MONDAY).facts.get()
+    Fact.objects.update(kind=kind)
+    for _ in range(2):
+        for text in texts[1:]:
+            services.edit_facts(bank, fact_ids=[fact.pk], text=text, actor="alice")
+        services.restore_original(bank, fact_ids=[fact.pk], actor="alice")
+        fact.refresh_from_db()
+        assert (fact.text, fact.kind) == (texts[0], kind)
+
+
+@pytest.mark.usefixtures("no_model")
 def test_an_edited_line_of_a_digest_stands_for_what_it_was_made_of() -> None:
     bank, line = digested()
     say(bank, "fresh", "Hello there.", at=MONDAY + HOUR, answer="")
