@@ -233,6 +233,7 @@ def _set_pinned(
         if changed:
             Bank.objects.touch(row.pk, consolidate_at=now)
             log(row, actor, action, now, facts=[fact.pk for fact in changed])
+            supersede_again(row, [fact.pk for fact in changed if not values["pinned"]])
     if changed:
         block_writer.refresh(bank.pk, now=now)
     return len(changed)

@@ -213,6 +213,16 @@ def test_a_line_whose_original_words_are_restored_is_replaced_again() -> None:
     assert replaced(old) == [first.pk]
 
 
+def test_a_line_that_is_no_longer_pinned_is_replaced_again() -> None:
+    bank = make_bank()
+    old, new = fact_of(bank, "a", OLD), fact_of(bank, "b", NEW, at=MONDAY + HOUR)
+    supersede(bank, [new])
+    services.pin(bank, fact_ids=[old.pk], actor="alice")
+    assert replaced(old) == [None]
+    services.unpin(bank, fact_ids=[old.pk], actor="alice")
+    assert replaced(old) == [new.pk]
+
+
 def test_it_compares_the_facts_of_many_chats_with_later_changes_at_once() -> None:
     bank = make_bank()
     olds = [fact_of(bank, f"a{number}", f"The launch of portal number P{number} is on 3 May.") for number in range(5)]
