@@ -21,7 +21,8 @@ from django.urls import reverse
 from memorybank import services, tasks
 from memorybank.models import Bank, Chat, Fact
 from memorybank.worker import WorkLoop
-from projects.gateway.conversations.locating import locate_turn
+from projects.gateway.conversations.given_notes import find_given_notes
+from projects.gateway.conversations.locating import chats_of_history, locate_turn
 from projects.gateway.messages import GatewayMessage, ParsedRequest
 from projects.gateway.request_identity import ChatId, Sender
 from projects.models import Conversation, Membership, Project, Role
@@ -117,6 +118,8 @@ def actions() -> dict[str, Callable[[], object]]:
     return {
         "a turn is recorded": record,
         "a request's conversation": lambda: locate_turn(bank, Sender(key_id=0), asked),
+        "a request's notes": lambda: find_given_notes(bank, locate_turn(bank, Sender(key_id=0), asked), asked),
+        "a request's history": lambda: chats_of_history(bank, locate_turn(bank, Sender(key_id=0), asked)),
         "a named chat": lambda: locate_turn(bank, Sender(0, "ann", ChatId("X-Memory-Chat", "c", True)), asked),
         "a worker's work": work,
         "a sweep": tasks.sweep,

@@ -20,8 +20,8 @@ MIN_NOTES_KEPT = 16
 #: Limits the database query for a very long chat.
 MAX_MESSAGES_WITH_NOTES = 4_000
 NOTES_AT = PreparedQuery(
-    lambda bank, places: ConversationNode.objects.filter(after__in=places, chat__bank=bank).values_list(
-        "after", "notes", "output", "chat__key"
+    lambda bank, places: (
+        ConversationNode.objects.filter(after__in=places).of(bank).values_list("after", "notes", "output", "chat__key")
     )
 )
 NOTES_OF_CHAT = PreparedQuery(

@@ -63,7 +63,7 @@ STEPS_OF_CHAT = PreparedQuery(
 
 def _candidates(bank: Any, places: list[Any], last_turn: list[Any]) -> QuerySet[ConversationNode, tuple[Any, ...]]:
     """The bank's newest steps that share a hash, or the last turn, with a request."""
-    shared = ConversationNode.objects.filter(Q(after__in=places) | Q(tail__in=last_turn), chat__bank=bank)
+    shared = ConversationNode.objects.filter(Q(after__in=places) | Q(tail__in=last_turn)).of(bank)
     return shared.order_by("-pk").values_list(*STEP_COLUMNS)[: MAX_CANDIDATES + len(places)]
 
 
@@ -204,7 +204,7 @@ def chats_of_history(bank: Bank, location: TurnLocation) -> set[int]:
     """The chats that recorded turns of the request's history."""
     path = location.path
     history, turns = path.nodes[1:][-MAX_CANDIDATES:], path.turn_hashes[-MAX_CANDIDATES:]
-    shared = ConversationNode.objects.filter(Q(after__in=history) | Q(tail__in=turns), chat__bank=bank)
+    shared = ConversationNode.objects.filter(Q(after__in=history) | Q(tail__in=turns)).of(bank.pk)
     return set(shared.order_by().values_list("chat", flat=True).distinct()[:MAX_CANDIDATES])
 
 
