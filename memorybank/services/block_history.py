@@ -45,12 +45,14 @@ def _replaced_since(bank: Bank, moment: datetime) -> bool:
     return outputs.filter(pk__in=replaced, created_at__lte=moment).exists()
 
 
-def block_changes(bank: Bank, limit: int) -> list[datetime]:
-    """The latest times at which lines were added or removed, at most ``limit``, newest first."""
+def block_changes(bank: Bank, limit: int, *, before: datetime | None = None) -> list[datetime]:
+    """The latest times, ``before`` a given one, at which lines came or went; at most ``limit``, newest first."""
     lines = BlockLineVersion.objects.readable().filter(bank=bank)
-    added = lines.order_by("-since").values_list("since", flat=True).distinct()[:limit]
-    removed = lines.filter(until__isnull=False).order_by("-until").values_list("until", flat=True).distinct()[:limit]
-    return sorted((moment for moment in {*added, *removed} if moment), reverse=True)[:limit]
+    moments = set[datetime]()
+    for column in ("since", "until"):
+        known = lines.filter(**({f"{column}__lt": before} if before else {f"{column}__isnull": False}))
+        moments.update(known.order_by(f"-{column}").values_list(column, flat=True).distinct()[:limit])
+    return sorted(moments, reverse=True)[:limit]
 
 
 def block_known_from(bank: Bank) -> datetime | None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from memorybank import services
 from memorybank.services import Bank, BlockLineVersion
 
-#: Maximum number of changes listed, the latest first.
+#: Maximum number of changes listed at once, the latest first.
 MAX_CHANGES_SHOWN = 20
 CLOCK_RESOLUTION = timedelta(microseconds=1)
 
@@ -75,9 +75,14 @@ def change_at(bank: Bank, moment: datetime, *, include_hidden: bool) -> Differen
     return difference(before, lines_at(bank, moment, include_hidden=include_hidden))
 
 
-def latest(bank: Bank, *, include_hidden: bool) -> list[BlockChange]:
-    times = services.block_changes(bank, MAX_CHANGES_SHOWN)
-    return list(changes_at(bank, times, include_hidden=include_hidden).values())
+def latest(
+    bank: Bank, before: datetime | None = None, *, include_hidden: bool
+) -> tuple[list[BlockChange], datetime | None]:
+    """The latest changes, or those before a moment; and the moment before which there are older ones, if there are."""
+    times = services.block_changes(bank, MAX_CHANGES_SHOWN + 1, before=before)
+    shown = times[:MAX_CHANGES_SHOWN]
+    changes = list(changes_at(bank, shown, include_hidden=include_hidden).values())
+    return changes, shown[-1] if len(times) > MAX_CHANGES_SHOWN else None
 
 
 def changes_at(bank: Bank, times: Collection[datetime], *, include_hidden: bool) -> dict[datetime, BlockChange]:

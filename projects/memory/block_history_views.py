@@ -45,7 +45,7 @@ def _moment_field(label: str = "") -> forms.DateTimeField:
 
 
 class MomentsForm(forms.Form):
-    """One moment, or two; ``change`` is the exact moment of a change.
+    """One moment, or two; ``change`` is the exact moment of a change. Changes from ``before`` a moment are listed.
 
     People choose days of the project's time zone; addresses may name a time of the day, too.
     """
@@ -53,6 +53,7 @@ class MomentsForm(forms.Form):
     at = _moment_field(_("Memory as of"))  # type: ignore[arg-type]  # lazy
     to = _moment_field(_("and changes until"))  # type: ignore[arg-type]  # lazy
     change = _moment_field()
+    before = _moment_field()
 
     def moment(self, name: str, now: datetime, *, end: bool = False) -> datetime | None:
         """The moment in a field, at most ``now``; None if the field is empty or invalid.
@@ -71,11 +72,15 @@ def past_page(page: MemoryPage) -> HttpResponse:
     form, now = MomentsForm(page.request.GET), timezone.now()
     to, change = form.moment("to", now, end=True), form.moment("change", now)
     at = form.moment("at", now, end=to is None)
+    before = form.moment("before", now)
+    changes, older = block_history.latest(page.bank, before, include_hidden=page.may_act)
     kept_since = services.block_kept_since(page.bank, now=now)
     context: dict[str, Any] = {
         "form": form if form.errors else MomentsForm(initial={"at": at, "to": to}),
         "kept_since": kept_since,
-        "changes": block_history.latest(page.bank, include_hidden=page.may_act),
+        "changes": changes,
+        "before": before,
+        "older": older,
     }
     if moment := change or at:
         context |= {

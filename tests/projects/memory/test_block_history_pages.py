@@ -1,5 +1,6 @@
 """What the block said at a moment, what changed between two, and what a decision changed in it."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -66,6 +67,18 @@ class PastTest(MemoryPageCase):
         self.assertNotContains(before, MAY_BE_MISSING)
         self.assertEqual([MAY_BE_MISSING in page.content.decode() for page in edited], [True, False])
         self.assertContains(self.then(self.alice, at=LATER), MAY_BE_MISSING)
+
+    def test_every_change_is_listed_a_page_after_the_other(self) -> None:
+        for hours in range(22):
+            at, text = LATER + timedelta(hours=hours), f"The crane weighs {hours} tonnes."
+            services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text=text, actor="alice", now=at)
+        first = self.see(self.alice, "memory-past")
+        [older] = re.findall(r'href="(\?before=[^"]*)#changes"', first.content.decode())
+        second = self.client.get(self.url("memory-past") + older)
+        listed = [re.findall(r'href="\?(change=[^"]*)"', page.content.decode()) for page in (first, second)]
+        self.assertEqual([len(changes) for changes in listed], [20, 2])
+        self.assertEqual(len({change for changes in listed for change in changes}), 22)
+        self.assertNotContains(second, ">Earlier changes</a>")
 
     def test_a_day_without_a_time_is_all_of_it_in_the_project_s_zone(self) -> None:
         services.configure(self.apollo.bank, timezone="Asia/Tokyo", actor="alice", now=RENDERED_AT)
