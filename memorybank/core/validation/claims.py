@@ -138,11 +138,12 @@ def _plain_run(run: str) -> Iterator[Claim]:
 
 
 def _numeric_run(run: str) -> Iterator[Claim]:
-    """``24/7`` is two numbers, ``2.1.3`` a version, ``1.234.567`` a number."""
-    if _VERSION.fullmatch(run):
-        yield Claim(IDENTIFIER_CLAIM, values=readings(run), pattern=_version(run))
-    else:
-        yield from (_number(match[0]) for match in NUMBER.finditer(run))
+    """``24/7`` is two numbers, ``2.1.3`` a version, ``2.1.3+45`` one with its build, ``1.234.567`` a number."""
+    for piece in re.split(r"[-/:+#&]", run):
+        if _VERSION.fullmatch(piece):
+            yield Claim(IDENTIFIER_CLAIM, values=readings(piece), pattern=_version(piece))
+        else:
+            yield from (_number(match[0]) for match in NUMBER.finditer(piece))
 
 
 def _number(written: str) -> Claim:

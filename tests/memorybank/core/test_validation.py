@@ -219,12 +219,19 @@ def test_number_words_need_support_too(word: str) -> None:
         ("the 1990s", "the 1990s"),
         ("3 out of 5", "3 of 5"),
         ("24/7 support", "24/7 support"),
+        ("app 1.0.0+231", "app 1.0.0+231"),
+        ("releases 1.0.0/1.0.2", "releases 1.0.0/1.0.2"),
         ("50 m²", "50 m²"),
         ("the Straße 12", "Straße 12"),
     ],
 )
 def test_it_knows_one_thing_in_two_writings(said: str, written: str) -> None:
     assert unsupported(written, [said]) == ""
+
+
+@pytest.mark.parametrize("written", ["app 1.0.1+231", "app 1.0.0+232"])
+def test_a_version_and_its_build_need_support_each(written: str) -> None:
+    assert unsupported(written, ["app 1.0.0+231"])
 
 
 def test_it_cites_at_least_one_thing_it_was_shown() -> None:
