@@ -26,20 +26,20 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 def _described(name: str) -> ConfigDict:
-    """The schema's description for the model, in place of the docstring."""
-    return ConfigDict(json_schema_extra={"description": prompt_text(f"mcp.{name}")})
+    """A sentence as the schema's description for the model, in place of the docstring."""
+    return ConfigDict(json_schema_extra={"description": prompt_text(name)})
 
 
 class Arguments(StrictFields):
     """Base class of tool arguments."""
 
-    model_config = _described("no_arguments")
+    model_config = _described("mcp.no_arguments")
 
 
 class Question(Arguments):
     """Arguments of ``recall``."""
 
-    model_config = _described("question")
+    model_config = _described("mcp.question")
 
     question: Annotated[Text, Field(max_length=MAX_QUESTION_CHARACTERS, description=prompt_text("mcp.question_words"))]
     top: Annotated[int, Field(ge=1, le=MAX_TOOL_HITS, description=prompt_text("mcp.question_top"))] = 10
@@ -48,7 +48,7 @@ class Question(Arguments):
 class Remembered(Arguments):
     """Arguments of ``remember``."""
 
-    model_config = _described("remembered")
+    model_config = _described("mcp.remembered")
 
     text: Annotated[Text, Field(max_length=MAX_REMEMBERED_CHARACTERS, description=prompt_text("mcp.remembered_text"))]
     private: Annotated[bool, Field(description=prompt_text("mcp.remembered_private"))] = False
@@ -57,7 +57,7 @@ class Remembered(Arguments):
 class Found(BaseModel):
     """One hit: a turn or a fact."""
 
-    model_config = _described("found")
+    model_config = _described("mcp.found")
 
     kind: Literal["fact", "output"]
     text: str
@@ -77,7 +77,7 @@ class Found(BaseModel):
 class Recalled(BaseModel):
     """Result of ``recall``."""
 
-    model_config = _described("recalled")
+    model_config = _described("memory.recalled")
 
     hits: list[Found]
     note: str = ""
@@ -90,7 +90,7 @@ class Recalled(BaseModel):
 class MemoryResult(BaseModel):
     """Result of ``project_memory``."""
 
-    model_config = _described("memory")
+    model_config = _described("mcp.memory")
 
     memory: str
     tokens: int
@@ -104,7 +104,7 @@ class MemoryResult(BaseModel):
 class Noted(BaseModel):
     """Result of ``remember``."""
 
-    model_config = _described("noted")
+    model_config = _described("mcp.noted")
 
     chat: str
     turn: str

@@ -162,7 +162,11 @@ def test_every_prompt_and_every_sentence_is_asked_for_by_its_name() -> None:
     named = set(strings())
     assert not templates() - named
     tools = {f"mcp.{tool}{end}" for tool in TOOLS for end in ("", "_title")}
-    assert not {name for name in set(sentences()) - tools if not {name, name.removeprefix("mcp.")} & named}
+    assert not set(sentences()) - tools - named
+
+
+def test_no_sentence_stands_there_twice() -> None:
+    assert len(set(sentences().values())) == len(sentences())
 
 
 def test_an_edit_of_any_part_of_a_prompt_is_a_new_version() -> None:
