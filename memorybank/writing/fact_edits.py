@@ -171,10 +171,8 @@ def restore_original(
     An approval counts only for the text that it was given to, so an original that needs one is quarantined again.
     Raises :class:`InvalidInput` if a fact does not say what is ``expected`` or, with ``own``, if others edited it last.
     """
-    with _locked_facts(bank, fact_ids, expected) as (row, facts):
+    with _locked_facts(bank, fact_ids, expected, editor=actor[:200] if own else "") as (row, facts):
         edited = [fact for fact in facts if fact.original]
-        if own and any(fact.edited_by != actor[:200] for fact in edited):
-            raise InvalidInput(_("Somebody has changed the line since."))
         reasons = release_reasons(row, edited)
         for fact in edited:
             reword(fact, fact.original, actor, now, quarantine.reason(fact.original) or reasons.get(fact.pk, ""))
@@ -274,18 +272,19 @@ def _finish_edit(bank: Bank, facts: Sequence[Fact], actor: str, now: datetime, *
 
 @contextmanager
 def _locked_facts(
-    bank: Bank, fact_ids: Collection[int], expected: str | None = None
+    bank: Bank, fact_ids: Collection[int], expected: str | None = None, *, editor: str = ""
 ) -> Iterator[tuple[Bank, list[Fact]]]:
     """The bank, locked until the end, and these facts of it. Raises ``Fact.DoesNotExist`` if one is missing.
 
-    Raises :class:`InvalidInput` if a fact does not say what is ``expected``.
+    Raises :class:`InvalidInput` if a fact does not say what is ``expected``, or was edited last by another ``editor``.
     """
     with transaction.atomic():
         row = Bank.objects.select_for_update().get(pk=bank.pk)
         facts = list(row.facts.filter(pk__in=fact_ids).select_related("entry").order_by("pk"))
         if missing := set(fact_ids) - {fact.pk for fact in facts}:
             raise Fact.DoesNotExist(f"no such facts: {sorted(missing)}")
-        if expected is not None and any(fact.text != expected for fact in facts):
+        is_as_expected = all(expected in (None, fact.text) for fact in facts)
+        if not is_as_expected or any(fact.original and editor not in ("", fact.edited_by) for fact in facts):
             raise InvalidInput(_("Somebody has changed the line since."))
         yield row, facts
 
