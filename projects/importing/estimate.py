@@ -45,7 +45,7 @@ class Estimate:
     def add(self, conversation: ExportedConversation | BadConversation, known: int = 0) -> None:
         """Count a conversation, of which ``known`` turns are already recorded."""
         if isinstance(conversation, BadConversation):
-            self.add_bad(str(conversation))
+            self.add_bad(str(conversation), is_end=conversation.is_end)
             return
         self.empty += not conversation.turns
         self.add_turns(conversation.person, conversation.key, conversation.turns)
@@ -68,11 +68,10 @@ class Estimate:
             if len(self._sample) < SAMPLE_TURNS:
                 self._sample.append(turn.question + turn.answer)
 
-    def add_bad(self, why: str) -> None:
-        """Count a line or conversation that cannot be imported."""
+    def add_bad(self, why: str, *, is_end: bool = False) -> None:
+        """Count a line or conversation that cannot be imported. That nothing after it was read is said first."""
         self.bad += 1
-        if len(self.reasons) < MAX_ERRORS_SHOWN:
-            self.reasons.append(why)
+        self.reasons = ([why, *self.reasons] if is_end else [*self.reasons, why])[:MAX_ERRORS_SHOWN]
 
     @property
     def tokens(self) -> int:

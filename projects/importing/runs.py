@@ -98,7 +98,7 @@ def _import(pk: int, until: float, clock: Callable[[], datetime]) -> None:
     try:
         readers = target.readers()
     except InvalidInput as error:  # an author has left the project since the start
-        _finish(run, clock(), bad=1, reasons=[*run.reasons, str(error)][:MAX_ERRORS_SHOWN])
+        _finish(run, clock(), bad=1, reasons=[str(error), *run.reasons][:MAX_ERRORS_SHOWN])
         return
     while time.monotonic() < until:
         waiting = run.conversations.filter(chat_key="").order_by("pk").first()

@@ -103,7 +103,8 @@ def _read(reader: ExportReader, first: Item, items: Iterator[Item]) -> Read:
             yield from items
         except InvalidInput as error:
             place, _, why = str(error).partition(": ")
-            broken.append(BadConversation(place, f"{why} What follows it in the file was not read."))
+            why = f"{why} What follows it in the file was not read."
+            broken.append(BadConversation(place, why, is_end=True))
 
     yield from reader.read(unbroken())
     yield from broken

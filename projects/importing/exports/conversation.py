@@ -101,10 +101,14 @@ class BadFieldError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BadConversation:
-    """A conversation that cannot be read: its place in the file, and the reason without quotes of its messages."""
+    """A conversation that cannot be read: its place in the file, and the reason without quotes of its messages.
+
+    ``is_end``: nothing after it was read.
+    """
 
     place: str
     why: str
+    is_end: bool = False
 
     def __str__(self) -> str:
         return f"{self.place}: {self.why}"

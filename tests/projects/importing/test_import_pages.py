@@ -214,6 +214,15 @@ class ImportPagesTest(Cast):
         page = self.client.get(self.address(row))
         self.assertEqual((page.context["refused_chats"], page.context["refused_turns"]), (0, 2))
 
+    def test_that_the_rest_was_not_read_is_said_before_a_hundred_other_reasons(self) -> None:
+        content = b",".join([line(id=1), *(line(answr="x") for _ in range(150)), b"{"])
+        self.upload(b"[" + content)
+        row = ImportRun.objects.latest("pk")
+        self.assertEqual((len(row.reasons), row.bad), (100, 151))
+        self.start(row)
+        runs.work()
+        self.assertIn("What follows it in the file was not read.", self.page(row))
+
     def test_a_dry_run_is_discarded_or_forgotten_after_a_day(self) -> None:
         row = self.read()
         self.client.post(self.address(row), {"what": "discard"})
