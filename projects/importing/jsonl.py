@@ -87,7 +87,7 @@ class LineReader:
                     yield bad_line(number, error)
 
     def _line(self, number: int, text: str) -> ImportLine:
-        row = _row(text)
+        row = parse_line(text)
         output = NewOutput(
             chat_key=row["chat"],
             author=row["user"],
@@ -120,7 +120,8 @@ def line_key(row: Mapping[str, Any], seen: Counter[str]) -> str:
     return f"{digest}:{seen[digest]}"
 
 
-def _row(text: str) -> dict[str, Any]:
+def parse_line(text: str) -> dict[str, Any]:
+    """The object in a line with the required fields; raises :class:`InvalidInput` for any other line."""
     if len(text) > MAX_LINE_CHARACTERS:
         raise InvalidInput(f"{len(text):,} characters, at most {MAX_LINE_CHARACTERS:,} are allowed.")
     if not is_utf8(text):

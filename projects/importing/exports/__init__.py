@@ -71,17 +71,17 @@ FORMATS = {
 def read_export(file: IO[bytes], name: str, format: str = "") -> tuple[str, Read]:
     """The name of the format, and an iterator over the file's conversations.
 
-    The format is detected from the first item unless ``format`` names it. Raises :class:`InvalidInput` if the file is
-    empty, of an unknown format, or of another format than ``format``. The iterator raises it for a file that is not for
-    one project. If the file is damaged further on, the iterator yields the conversations before the damage, then a
-    :class:`BadConversation`.
+    The format is detected from the first item unless ``format`` names it; JSON Lines, from any of the first lines.
+    Raises :class:`InvalidInput` if the file is empty, of an unknown format, or of another format than ``format``. The
+    iterator raises it for a file that is not for one project. If the file is damaged further on, the iterator yields
+    the conversations before the damage, then a :class:`BadConversation`; of JSON Lines it skips the damaged lines only.
     """
-    items = read_items(file, name)
+    has_lines = json_lines.has_lines(file)
+    items = json_lines.lines(file, name) if has_lines else read_items(file, name)
     first = next(items, None)
     if first is None:
         raise InvalidInput(f"{name}: is empty.")
-    item = first[1]
-    known = [known for known, row in FORMATS.items() if isinstance(item, Mapping) and row.reader.recognises(item)]
+    known = ["jsonl"] if has_lines else _formats_of(first[1])
     if not known and not format:
         products = ", ".join(row.product for row in FORMATS.values())
         raise InvalidInput(
@@ -92,6 +92,10 @@ def read_export(file: IO[bytes], name: str, format: str = "") -> tuple[str, Read
         raise InvalidInput(f"{name}: is an export of {FORMATS[known[0]].product}, not of {FORMATS[format].product}.")
     chosen = format or known[0]
     return chosen, _read(FORMATS[chosen].reader, first, items)
+
+
+def _formats_of(item: Any) -> list[str]:
+    return [name for name, row in FORMATS.items() if isinstance(item, Mapping) and row.reader.recognises(item)]
 
 
 def _read(reader: ExportReader, first: Item, items: Iterator[Item]) -> Read:

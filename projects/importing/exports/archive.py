@@ -56,7 +56,8 @@ def _placed(stream: "_Bounded", name: str) -> Iterator[Item]:
         for number, item in enumerate(items(stream), start=1):
             yield f"{name}, item {number}", item
     except InvalidInput as error:
-        raise InvalidInput(f"{name}, after item {number}: {error}") from error
+        place = f"{name}, after item {number}" if number else name
+        raise InvalidInput(f"{place}: {error}") from error
 
 
 class _Bounded:

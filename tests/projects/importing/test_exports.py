@@ -258,16 +258,38 @@ def test_json_lines_without_an_answer_to_remember_are_counted_and_bad_ones_are_n
     content = (
         line(status="stopped") + line(status="error") + line(status="pending") + line(created_at="2026-03-02T10:00")
     )
-    found = read(content + line(answr="") + line(tenant="no slug") + line(question=5) + line()[:-9])
+    damaged = line()[:-9] + b"\n\n" + line(question="\n").replace(rb"\n", b"\xff")
+    found = read(damaged + content + line(answr="") + line(tenant="no slug") + line(question=5))
     [chat] = [one for one in found if isinstance(one, ExportedConversation)]
     assert (len(chat.turns), chat.left_out) == (1, {LeftOut.FAILED: 1, LeftOut.UNANSWERED: 1})
     assert [str(bad) for bad in found if isinstance(bad, BadConversation)] == [
-        "export.json, item 4: created_at: has no time zone; write it like 2026-05-08T13:56:00Z.",
-        "export.json, item 5: answr: unknown field.",
-        "export.json, item 6: tenant: “no slug” is not a slug. " + SLUG.message,
-        "export.json, item 7: question: must be a text, not int.",
-        "export.json, after item 7: not valid JSON. What follows it in the file was not read.",
+        "export.json, line 1: not valid JSON at column 158.",
+        "export.json, line 3: not valid UTF-8.",
+        "export.json, line 7: created_at: has no time zone; write it like 2026-05-08T13:56:00Z.",
+        "export.json, line 8: answr: unknown field.",
+        "export.json, line 9: tenant: “no slug” is not a slug. " + SLUG.message,
+        "export.json, line 10: question: must be a text, not int.",
     ]
+
+
+@pytest.mark.parametrize("first", [b"{", b"null", b'{"tenant": "acme"}', b"\xff", b'"' + b"x" * 2_000_000])
+@pytest.mark.parametrize("format", ["", "jsonl"])
+def test_no_damaged_first_line_refuses_the_others(first: bytes, format: str) -> None:
+    bad, chat = read(first + b"\n" + line(), format=format)
+    assert (str(bad)[:19], len(chat.turns)) == ("export.json, line 1", 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"Minutes of 2 March\n\nWe chose Postgres 16.\n", "export.json: not valid JSON."),
+        (line()[:-9], "export.json: not valid JSON."),
+        (b'{"tenant": "acme"}\n', "JSON Lines: one turn a line, with the fields tenant, project, chat, user, question"),
+    ],
+)
+def test_a_file_without_any_line_of_ours_is_refused(content: bytes, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        read(content)
 
 
 def test_json_lines_of_several_projects_are_refused_with_the_command_that_takes_them() -> None:

@@ -214,6 +214,14 @@ class ImportPagesTest(Cast):
         page = self.client.get(self.address(row))
         self.assertEqual((page.context["refused_chats"], page.context["refused_turns"]), (0, 2))
 
+    def test_a_damaged_first_line_of_json_lines_is_named_and_the_others_are_imported(self) -> None:
+        self.upload(line()[:40] + b"\n" + line(id=2) + line(id=3))
+        row = ImportRun.objects.latest("pk")
+        self.assertIn("export.json, line 1: not valid JSON at column", self.page(row))
+        self.start(row)
+        runs.work()
+        self.assertEqual(Output.objects.count(), 2)
+
     def test_that_the_rest_was_not_read_is_said_before_a_hundred_other_reasons(self) -> None:
         content = b",".join([line(id=1), *(line(answr="x") for _ in range(150)), b"{"])
         self.upload(b"[" + content)
