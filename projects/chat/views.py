@@ -44,6 +44,7 @@ def home(request: MemberRequest) -> HttpResponse:
     projects = permissions.enter_projects(request.user)
     words = page_context.search_words(request.GET.get("q", ""))
     own = Conversation.objects.of_all(request.user, projects).saying(words)
+    chats = numbered_page(request, own, CHATS_ON_A_PAGE if words else CHATS_ON_HOME)
     return render(
         request,
         "projects/home.html",
@@ -51,15 +52,16 @@ def home(request: MemberRequest) -> HttpResponse:
             "projects": projects.annotate(
                 memory_tokens=services.block_tokens("bank"),
                 chat_count=services.chat_count("bank"),
+                own_count=Conversation.objects.filter(owner=request.user).count_in("bank"),
                 last_activity=services.last_activity("bank"),
                 to_review=services.to_review("bank"),
                 cost=services.memory_cost("bank", services.month_of(timezone.now())),
             ),
             "writable": permissions.tenants_to_write_in(request.user),
             "managed": permissions.tenants_for(request.user),
-            "conversations": own[: CHATS_ON_A_PAGE if words else CHATS_ON_HOME],
+            "conversations": chats,
             "search": words,
-            "memory": search_memory(request.user, projects, words),
+            "memory": search_memory(request.user, projects, words if chats.number == 1 else ""),
         },
     )
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import models
-from django.db.models import F
+from django.db.models import Count, F, OuterRef, Subquery
 
 from memorybank.services.chats import containing_words, reader_count
 
@@ -24,6 +24,11 @@ class ConversationQuerySet(models.QuerySet["Conversation"]):
         """The conversations of ``owner`` in any of the projects, with their projects, in the same order."""
         mine = self.filter(owner=owner, chat__bank__project__in=projects)
         return mine.select_related("chat__bank__project__tenant").latest_first().with_reader_counts()
+
+    def count_in(self, bank: str) -> Subquery:
+        """A subquery of how many there are whose chat has turns and is not private, for rows with a bank's id."""
+        public = self.filter(chat__bank=OuterRef(bank), chat__private=False, chat__last_output_at__isnull=False)
+        return Subquery(public.order_by().values("chat__bank").annotate(n=Count("pk")).values("n"))
 
     def with_reader_counts(self) -> ConversationQuerySet:
         """Add ``reader_count``: how many people may read what is remembered of a private chat."""

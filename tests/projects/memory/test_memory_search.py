@@ -61,6 +61,7 @@ class MemorySearchTest(Cast):
         self.assertContains(page, f"<b>bob</b> {NEW}")
         self.assertContains(page, "Apollo · 2 March 2026 · Fact")
         self.assertContains(page, "No chat of yours has “zanzibar” in it.")
+        self.assertContains(page, "Fact · From a chat that you cannot open.")
         self.assertContains(self.follow(page, NEW), NEW)
 
     def test_the_last_word_may_be_the_beginning_of_one_and_whole_words_come_first(self) -> None:
@@ -82,6 +83,28 @@ class MemorySearchTest(Cast):
         self.assertEqual(self.found(self.vera, "NWC-2026"), [])
         memory = services.prompt_memory(self.apollo.bank, question="NWC-20")
         self.assertEqual(memory.recalled.lines, ())  # a chat is given nothing for it
+
+    def test_home_says_how_many_chats_are_one_s_own_and_leads_to_all_of_them(self) -> None:
+        for number in range(10):
+            chat = services.record(
+                self.apollo.bank,
+                chat_key=f"own{number}",
+                author="alice",
+                question=f"What is {number}?",
+                answer="A number.",
+                title=f"Chat {number}",
+                created_at=NOON + timedelta(minutes=number),
+                now=NOON + timedelta(minutes=number),
+            ).chat
+            Conversation.objects.create(chat=chat, owner=self.alice)
+        self.client.force_login(self.alice)
+        page = self.client.get("/")
+        self.assertContains(page, "12 chats, 10 of them yours")
+        [earlier] = re.findall(r'href="([^"]*)#recent">Earlier chats', page.content.decode())
+        pages = page.content.decode() + self.client.get(f"/{earlier}").content.decode()
+        self.assertEqual([pages.count(f"chats/own{number}/") for number in range(10)], [1] * 10)
+        self.client.force_login(self.bob)
+        self.assertContains(self.client.get("/"), "12 chats\n")
 
     def test_characters_without_words_find_nothing(self) -> None:
         facts = reverse("memory-facts", args=["acme", "apollo"])
