@@ -96,6 +96,11 @@ def _normative(visible: str) -> str:
     return next(_NORMATIVE_FORMS.found(visible.casefold()), "")
 
 
+def is_of_message(text: str, why: str) -> bool:
+    """Whether a line with this text and reason is quarantined for another part of its message."""
+    return why in (*_SECTIONS_BY_REASON, ENCODED, NORMATIVE) and not reason(text)
+
+
 def telling_words(text: str) -> list[tuple[str, bool]]:
     """``text`` in words and spaces, each with whether it is a word that makes the text read like an instruction.
 

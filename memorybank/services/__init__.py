@@ -166,7 +166,7 @@ if TYPE_CHECKING:
     from memorybank.model_calls.budget_cap import cost_this_month, month_of, spent_since
     from memorybank.model_calls.session import current_outage
     from memorybank.monitoring.statistics import expire_statistics
-    from memorybank.safety.quarantine import telling_words
+    from memorybank.safety.quarantine import is_of_message, telling_words
     from memorybank.services.extraction import explain_line
     from memorybank.services.jobs import request_job
     from memorybank.services.provider_errors import clean_error
@@ -201,7 +201,7 @@ _LATE = {
         "memorybank.erasure.requests": "object_to reject_erasure_request uphold",
         "memorybank.erasure.scope": "quoting_titles title_for_others",
         "memorybank.indexing.document_writer": "reindex",
-        "memorybank.safety.quarantine": "telling_words",
+        "memorybank.safety.quarantine": "is_of_message telling_words",
         "memorybank.monitoring.statistics": "expire_statistics",
         "memorybank.services.extraction": "explain_line",
         "memorybank.services.jobs": "request_job",

@@ -65,8 +65,9 @@ class Row:
     """A line of the block, or a fact. ``badges`` are pairs of a CSS class and a label.
 
     ``heading`` is that within its day or period, if any. ``fact_ids`` are public ids. ``pieces`` are parts of the text,
-    and whether each is a reason for quarantine. ``own`` are the facts of it that its reader may correct, ``own_turns``
-    the addresses of its turns in the reader's own chats.
+    and whether each is a reason for quarantine; with ``is_of_message`` another part of its message is the reason.
+    ``own`` are the facts of it that its reader may correct, ``own_turns`` the addresses of its turns in the reader's
+    own chats.
     """
 
     line: MemoryLine | Fact
@@ -77,6 +78,7 @@ class Row:
     badges: list[tuple[str, str]] = field(default_factory=list)
     sources: LineSources = field(default_factory=LineSources)
     pieces: list[tuple[str, bool]] = field(default_factory=list)
+    is_of_message: bool = False
     own: list[Fact] = field(default_factory=list)
     own_turns: list[str] = field(default_factory=list)
 
@@ -161,6 +163,7 @@ def link_turns(rows: Iterable[Row], reader: User) -> None:
 def quarantined_row(fact: Fact) -> Row:
     row = fact_row(fact)
     row.pieces = _as_one_stretch(services.telling_words(fact.text))
+    row.is_of_message = services.is_of_message(fact.text, fact.quarantine)
     return row
 
 
