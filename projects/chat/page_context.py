@@ -129,7 +129,7 @@ def turns_context(
         "erasure_requests": _open_erasure_requests(project, turns),
         "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),
         "model": llm.get("chat"),
-        "may_read_errors": may_read_errors(user, project),
+        "may_read_errors": any(turn.error for turn in turns) and may_read_errors(user, project),
         "unavailable": unavailable(),
     }
 
