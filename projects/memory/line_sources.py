@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
-from django.db.models.functions import Left
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import DenseRank, Left
 from django.urls import reverse
 
 from memorybank import services
@@ -68,12 +68,14 @@ def own_turns(facts: Collection[int], reader: User) -> dict[int, list[str]]:
     pages = defaultdict[int, list[str]](list)
     place = ("chat__bank__project__tenant__slug", "chat__bank__project__slug", "chat__key")
     turn = ("chat__outputs__pk", "chat__outputs__sequence")
-    opened = _opened_by(reader)
     for relation in ("chat__outputs__facts", "chat__outputs__facts__restated_by"):  # a leaf's facts, lines of digests
-        own = opened.filter(**{f"{relation}__in": list(facts)}).distinct()
-        for fact, *address in own.order_by(f"-{turn[1]}").values_list(relation, *place, *turn):
+        own = _opened_by(reader).filter(**{f"{relation}__in": list(facts)}).distinct()
+        newest = F(turn[1]).desc()  # a turn has one rank, however many facts of a line rest on it
+        ranked = own.annotate(rank=Window(DenseRank(), partition_by=F(relation), order_by=newest))
+        shown = ranked.filter(rank__lte=MAX_TURNS).order_by("rank")
+        for fact, *address in shown.values_list(relation, *place, *turn):
             pages[fact].append(_turn_address(*address))
-    return {fact: addresses[:MAX_TURNS] for fact, addresses in pages.items()}
+    return pages
 
 
 def _opened_by(reader: User) -> QuerySet[Conversation]:

@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from memorybank import services
-from memorybank.models import Fact
+from memorybank.models import Fact, FactOutput
+from memorybank.models.citation import FactSource
 from memorybank.reading import browsing
 from projects.memory import memory_search
 from projects.models import Conversation, Membership, Project
@@ -138,6 +139,22 @@ class MemorySearchTest(Cast):
         Conversation.objects.filter(chat=chat).update(owner=self.alice)
         self.client.force_login(self.alice)
         self.assertContains(self.client.get(why), f'#{anchor}">Where it was said')
+
+    def test_a_line_leads_to_the_three_newest_turns_that_it_rests_on_each_once(self) -> None:
+        chat = self.begin_chat(self.bob, self.apollo)
+        fields = {"chat_key": chat.key, "author": "bob", "created_at": NOON, "now": NOON}
+        turns = [services.record(self.apollo.bank, question=f"Quokka {n} is tame.", **fields) for n in range(5)]
+        services.run(bank=self.apollo.bank, now=NOON + timedelta(hours=2))
+        sources = Fact.objects.filter(text__startswith="Quokka")
+        FactOutput.objects.filter(fact__in=sources).delete()
+        FactOutput.objects.bulk_create(FactOutput(fact=fact, output=turn) for fact in sources for turn in turns)
+        FactSource.objects.bulk_create(FactSource(fact=self.old, source=fact) for fact in sources)
+        newest = [f"#turn-{services.public_id(turn.pk)}" for turn in reversed(turns[2:])]
+        for words, text in (("orange", OLD), ("quokka", sources[0].text)):
+            [row] = [
+                line.row for line in self.search(self.bob, words).context["memory"].lines if line.row.line.text == text
+            ]
+            self.assertEqual([address[address.index("#") :] for address in row.own_turns], newest)
 
     def test_it_is_found_on_the_page_of_its_project_only(self) -> None:
         hermes = self.project(self.acme, "hermes")
