@@ -7,6 +7,7 @@ beside wall time, because the machine may be busy. The chat belongs to the reade
 other chats of the same reader; the answers are Markdown.
 """
 
+import logging
 import re
 import time
 from functools import partial
@@ -29,6 +30,7 @@ ANSWER = "The crates are in **hall 9**:\n\n| crate | hall |\n|---|---|\n| 7 | 9 
 
 def measure() -> list[Measurement]:
     """Medians over many openings, the sizes in turns."""
+    logging.disable(logging.INFO)  # each page is logged
     with scratch.database():
         client, project, reader = _signed_in()
         pages = [partial(client.get, _page(project, reader, size)) for size in TURN_COUNTS]
