@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from memorybank.models import AuditLog, Bank, Erasure, ErasureRequest, Event, Job
+from memorybank.models import BY_HAND, AuditLog, Bank, Erasure, ErasureRequest, Event, Fact, Job
 from memorybank.models.privacy import ErasureRequestQuerySet
 
 BankAction = Event.Action
@@ -61,26 +61,24 @@ def objections_by(bank: Bank, author: str, limit: int) -> list[tuple[ErasureRequ
     "" if it is open, or if the audit log no longer says; "undone" if the line has its words back or is shown again.
     """
     objections = list(bank.erasure_requests.objections().filter(author=author)[:limit])
-    decided = [objection.closed_at for objection in objections if objection.closed_at]
-    if not decided:
-        return [(each, "") for each in objections]
-    action: dict[tuple[datetime | None, str], str] = {}
-    is_undone: dict[tuple[int, bool], bool] = {}  # by fact and whether its words are meant: the newest event counts
-    actions = (BankAction.EDIT, BankAction.HIDE, BankAction.SHOW, BankAction.UPHOLD)
-    for event in events_of(bank).filter(at__gte=min(decided), action__in=actions).iterator():
-        if event.action != BankAction.SHOW:
-            action[event.at, event.actor] = event.action
-        if event.action != BankAction.UPHOLD:
-            undone = event.action == BankAction.SHOW or bool(event.detail.get("undone"))
-            for fact in event.detail.get("facts", ()):
-                is_undone.setdefault((fact, event.action == BankAction.EDIT), undone)
+    closed = {objection.closed_at for objection in objections if objection.closed_at}
+    actions = (BankAction.EDIT, BankAction.HIDE, BankAction.UPHOLD)
+    events = events_of(bank).filter(at__in=closed, action__in=actions)
+    action: dict[tuple[datetime | None, str], str] = {(event.at, event.actor): event.action for event in events}
+    facts = bank.facts.select_related("entry").in_bulk({pk for each in objections for pk in each.facts})
 
     def outcome(objection: ErasureRequest) -> str:
         done = action.get((objection.closed_at, objection.closed_by), "")
-        back = any(is_undone.get((fact, done == BankAction.EDIT)) for fact in objection.facts)
-        return "undone" if back and done in (BankAction.EDIT, BankAction.HIDE) else done
+        return "undone" if any(_is_undone(done, facts[pk]) for pk in objection.facts if pk in facts) else done
 
     return [(each, outcome(each)) for each in objections]
+
+
+def _is_undone(done: str, fact: Fact) -> bool:
+    """Whether a fact has its words back after an edit, or is shown after it was hidden."""
+    if done == BankAction.EDIT:  # who wrote a fact by hand is always named as its editor
+        return not fact.original and (not fact.edited_by or fact.entry.method == BY_HAND)
+    return done == BankAction.HIDE and not fact.hidden
 
 
 def jobs_of(bank: Bank) -> QuerySet[Job]:

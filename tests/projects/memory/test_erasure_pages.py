@@ -4,9 +4,10 @@ import re
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models.signals import post_init
 
 from memorybank import services
-from memorybank.models import Entry, Erasure, ErasureRequest, Fact, Output
+from memorybank.models import Entry, Erasure, ErasureRequest, Event, Fact, Output
 from memorybank.services import PublicId
 from tests.support.cast import NOON
 from tests.support.word_search import places
@@ -275,6 +276,22 @@ class OwnLinesTest(MemoryPageCase):
             self.assertNotContains(page, text)
         self.decide(self.alice, "hide", self.ferry)
         self.assertContains(self.see(self.vera, "memory-mine"), "Hidden by alice")
+
+    def test_what_became_of_objections_is_read_without_the_decisions_on_other_lines(self) -> None:
+        self.own(self.vera, do="object", fact=number(self.crane.pk), reason="It is wrong.")
+        services.hide(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
+        for _ in range(5):
+            services.hide(self.apollo.bank, fact_ids=[self.ferry.pk], actor="alice")
+            services.restore(self.apollo.bank, fact_ids=[self.ferry.pk], actor="alice")
+        read = []
+
+        def note(instance: Event, **_: object) -> None:
+            read.append(instance.action)
+
+        post_init.connect(note, sender=Event)
+        self.addCleanup(post_init.disconnect, note, sender=Event)
+        self.assertContains(self.see(self.vera, "memory-mine"), "Hidden by alice")
+        self.assertEqual(read, [Event.Action.HIDE])
 
     def test_own_words_that_are_restored_are_not_called_a_correction(self) -> None:
         self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The crane is blue.")
