@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 
 from memorybank.language.characters import CJK, cjk_length, is_cjk, strip_joiners
-from memorybank.language.pack_loader import collect
+from memorybank.language.pack_loader import collect, detect_language, packs
 
 MAX_WORD_CHARACTERS, STEM_CHARACTERS = 60, 6
 #: How many words a process remembers the stem of: a conversation's few, again and again.
@@ -18,6 +18,11 @@ LONG_TEXT_CHARACTERS, MAX_SEARCHED_STEMS, MAX_OCCURRENCES = 20_000, 32, 20
 FUNCTION_WORDS = frozenset(collect(lambda pack: pack.words.function))
 PRAISE_WORDS = frozenset(collect(lambda pack: pack.words.praise))
 ARTICLES = frozenset(collect(lambda pack: pack.words.articles))
+_ARTICLES_OF = {pack.code: frozenset(pack.words.articles) for pack in packs()}
+#: Stripped from words that are compared, at both ends and at the end alone; without the question mark and without
+#: signs of numbers or names (C++, -5, .5, ≥).
+_QUOTES_AND_BRACKETS, _STOPS = "\"'“”„‘’«»()[]*`「」『』", ".,;:!…。、，；：！"
+_SENTENCE_STOPS = (*".!?…", "...", "。", "！", "？")
 
 # Words of Latin, Cyrillic, Arabic and similar scripts, or one run of a script without spaces.
 _WORD = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’.-][^\W_{CJK}]+)*")
@@ -27,6 +32,22 @@ _PLURALS = (("ies", "y"), ("sses", "ss"), ("shes", "sh"), ("ches", "ch"), ("xes"
 def words(text: str) -> list[str]:
     """Every word in order, case-folded; Chinese and Japanese as overlapping pairs of characters."""
     return _pieces(_WORD.findall(_folded(text)))
+
+
+def compared_words(text: str) -> tuple[str, ...]:
+    """The words between spaces: equal for texts that differ only in case, punctuation and their language's articles.
+
+    A capitalised article counts as a word unless it begins a sentence: "Line A" is a name.
+    """
+    articles = _ARTICLES_OF.get(detect_language(words(text)), frozenset())
+    compared, begins = [], True
+    for word in text.split():
+        bare = word.strip(_QUOTES_AND_BRACKETS)
+        folded = _folded(bare.rstrip(_QUOTES_AND_BRACKETS + _STOPS))
+        if folded and not (folded in articles and (begins or bare.islower())):
+            compared.append(folded)
+        begins = bare.endswith(_SENTENCE_STOPS)
+    return tuple(compared)
 
 
 def _folded(text: str) -> str:

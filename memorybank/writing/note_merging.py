@@ -12,7 +12,7 @@ from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
-from memorybank.language.terms import ARTICLES
+from memorybank.language.terms import compared_words
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, parallel_parts
 from memorybank.models import Bank
 
@@ -20,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 #: Approximate words of a line, for the limits that the prompt states.
 WORDS_PER_LINE = 20
-#: Stripped from words; without the question mark and without signs of numbers or names (C++, -5, ≥).
-_PUNCTUATION = ".,;:!…\"'“”„‘’«»()[]*`。、，；：！「」『』"
 
 
 def merge_lines(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) -> list[ParsedLine]:
@@ -36,7 +34,7 @@ def merge_lines(session: ModelSession, bank: Bank, lines: Sequence[ParsedLine]) 
 def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """Unite lines that say the same, citing every turn that said it. Pure.
 
-    Lines that differ only in case, articles and punctuation are the same, whatever turns they cite. A later line
+    Lines with the same :func:`compared_words` are the same, whatever turns they cite. A later line
     replaces an earlier one if it has all its words and the same numbers, and cites the same or a neighbouring turn. An
     earlier line never replaces a later one, which may correct it ("not sure we ship", then "we ship").
     """
@@ -54,8 +52,7 @@ def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
 
 def _normalized_words(line: ParsedLine) -> str:
     """The words of a line between spaces; a question differs from the statement it asks about."""
-    bare = (word.strip(_PUNCTUATION) for word in line.text.casefold().split())
-    return f" {' '.join(word for word in bare if word and word not in ARTICLES)} {'?' * (line.kind == 'question')}"
+    return f" {' '.join(compared_words(line.text))} {'?' * (line.kind == 'question')}"
 
 
 def _includes(line: ParsedLine, words: str, part: ParsedLine, part_words: str) -> bool:

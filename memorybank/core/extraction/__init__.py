@@ -11,7 +11,15 @@ from memorybank.language import collect, tokens
 from memorybank.language.dates import resolve
 from memorybank.language.sentences import has_content, names_in, readable, sentences, tidy
 from memorybank.language.sentences.table_rows import rows_as_sentences
-from memorybank.language.terms import FUNCTION_WORDS, PRAISE_WORDS, informative_words, stem, terms, words
+from memorybank.language.terms import (
+    FUNCTION_WORDS,
+    PRAISE_WORDS,
+    compared_words,
+    informative_words,
+    stem,
+    terms,
+    words,
+)
 from memorybank.safety.escaping import escape
 
 __all__ = ["extract", "weigh"]
@@ -69,9 +77,9 @@ def extract(
     statements = (sentence for sentence in candidates(turns) if not sentence.only_asks_the_model())
     drafts = [draft for sentence in statements if (draft := as_fact(sentence, prior)) is not None]
     kept: set[int] = set()
-    seen: set[str] = set()
+    seen: set[tuple[str, ...]] = set()
     for number in sorted(range(len(drafts)), key=lambda n: (-drafts[n].weight, n)):
-        key = " ".join(words(drafts[number].text))
+        key = compared_words(drafts[number].text)
         if key in seen:
             continue
         cost = tokens.count(drafts[number].text, encoding) + 1

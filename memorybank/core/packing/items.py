@@ -8,7 +8,7 @@ from memorybank.core.memory_line import MemoryLine
 from memorybank.language import plain
 from memorybank.language.dates.heading import shorten_dates
 from memorybank.language.sentences.splitting import with_full_stop
-from memorybank.language.terms import ARTICLES, terms, words
+from memorybank.language.terms import compared_words, terms
 from memorybank.safety.edge_names import has_edge_name
 from memorybank.safety.quoting import quotable, quote_speech
 from memorybank.safety.reasons import Reported, is_reported
@@ -99,8 +99,8 @@ def concepts(text: str, *, but: str = "") -> tuple[str, ...]:
 
 
 def dedup_key(speaker: str, text: str) -> tuple[str, ...]:
-    """Equal for lines that differ in case, punctuation and articles only."""
-    return (speaker, *(word for word in words(text) if word not in ARTICLES))
+    """Equal for lines of one speaker that say the same: see :func:`compared_words`."""
+    return (speaker, *compared_words(text))
 
 
 def as_line(

@@ -57,6 +57,25 @@ def test_it_cites_the_turn_and_carries_speaker_day_and_absolute_date() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The balance of May is -500 euros.", "The balance of May is 500 euros."),
+        ("The billing parser is written in C++.", "The billing parser is written in C#."),
+        ("The deposit for Oslo is €500.", "The deposit for Oslo is $500."),
+        ("The alarm rings at > 4 bar.", "The alarm rings at < 4 bar."),
+        ("Customers pay by plan A in Oslo.", "Customers pay by plan O in Oslo."),
+    ],
+)
+def test_a_sign_or_a_capital_letter_makes_another_fact(one: str, other: str) -> None:
+    assert {f.text for f in extract(chat((one, ""), (other, "")))} == {one, other}
+
+
+def test_a_sentence_that_differs_in_case_punctuation_or_articles_is_kept_once() -> None:
+    said = "The deadline of the audit is 3 May.", "the deadline of audit is 3 may!", "A deadline of audit is 3 May"
+    assert len(extract(chat(*((text, "") for text in said)))) == 1
+
+
 def test_what_says_nothing_is_told_with_no_sentence() -> None:
     answer = "I spoke at the school event. It was awesome! I drew the map of the hall for the children who came later."
     begun = "Sounds great! It's freeing to live honestly."

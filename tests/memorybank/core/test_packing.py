@@ -344,6 +344,12 @@ def test_it_says_once_what_was_said_twice_and_cites_both() -> None:
     }
 
 
+def test_what_differs_in_a_sign_or_a_capital_letter_is_said_twice() -> None:
+    texts = ["The balance is -500 euros.", "The balance is 500 euros.", "Line A is closed.", "Line O is closed."]
+    facts = [fact(n, chat=n, speaker="anna", text=text) for n, text in enumerate(texts, 1)]
+    assert sorted(line.text for line in pack(facts, 500).lines) == sorted(texts)
+
+
 def test_what_a_model_noted_of_a_turn_and_what_was_said_there_are_not_both_shown_before_something_else() -> None:
     candidate = fact(1, text="We will pay Marta 300 euros in May.", weight=0.6, turns=frozenset({7}))
     noted = fact(2, text="Ben agreed that her salary is raised.", weight=0.6, turns=frozenset({7}), detail=False)

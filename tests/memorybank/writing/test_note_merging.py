@@ -39,6 +39,11 @@ def test_the_same_but_for_case_articles_and_punctuation_is_one_line(one: str, ot
         ("We ship on Friday.", "We ship on Monday."),
         ("Anna joins the call.", "Anna does not join the call."),
         ("Version 2.1 is live.", "Version 21 is live."),
+        ("The stock is .5 tons.", "The stock is 5 tons."),
+        ("Plan A is approved.", "Plan O is approved."),
+        ("Line A runs at night.", "Line O runs at night."),
+        ("El Paso site is closed.", "La Paso site is closed."),
+        ("The LA office is closed.", "The LE office is closed."),
     ],
 )
 def test_what_says_something_else_stands_beside_it(one: str, other: str) -> None:
