@@ -234,13 +234,12 @@ def _supersede_corrected(fact: Fact) -> None:
     others = beside if fact.entry.is_leaf else fact.sources.all()
     if not fact.original:
         return
-    original = frozenset(terms(fact.original))
-    removed = original - frozenset(terms(fact.text))
+    removed = frozenset(terms(fact.original)) - frozenset(terms(fact.text))
     open_ones = others.filter(pinned=False, edited_by="", superseded_by=None)
-    words = {pk: frozenset(terms(text)) for pk, text in open_ones.values_list("pk", "text")}
-    outdated = {pk for pk, own in words.items() if not removed.isdisjoint(own)}
+    texts = dict(open_ones.values_list("pk", "text"))
+    outdated = {pk for pk, text in texts.items() if not removed.isdisjoint(terms(text))}
     if fact.entry.is_leaf and is_question(fact.original) and not is_question(fact.text):
         outdated.update(open_ones.filter(kind=Fact.Kind.QUESTION).values_list("pk", flat=True))
     combined = all if fact.entry.is_leaf else any
-    corrected = [pk for pk, own in words.items() if combined((is_same_statement(own, original), pk in outdated))]
+    corrected = [pk for pk, text in texts.items() if combined((is_same_statement(text, fact.original), pk in outdated))]
     Fact.objects.filter(pk__in=corrected).update(superseded_by=fact)

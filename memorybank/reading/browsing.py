@@ -21,7 +21,7 @@ from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.index_terms import content_words
 from memorybank.reading.recall.notes import visible_sentences
-from memorybank.reading.recall.visibility import VisibleSentence, is_same_statement, trusting
+from memorybank.reading.recall.visibility import VisibleSentence, shares_most_words, trusting
 from memorybank.reading.trust import trusted_speakers
 from memorybank.reading.turn_filter import containing
 
@@ -188,7 +188,7 @@ def facts_stating(
         same = [
             (len(words & own) / len(words | own), fact)
             for fact, own in stated[place[0]]
-            if is_same_statement(words, own)
+            if shares_most_words(words, own)
         ]
         if same:
             found[place] = max(same)[1]

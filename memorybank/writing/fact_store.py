@@ -10,7 +10,6 @@ from memorybank.core import state_changes
 from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, DraftFact
 from memorybank.hooks import Change
 from memorybank.language import tokens
-from memorybank.language.terms import terms
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
 from memorybank.reading.recall.visibility import is_same_statement
 from memorybank.safety.quoting import after_speaker
@@ -43,12 +42,8 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
 
 def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
     """Whether the draft repeats, for the same turns, the original text of a fact that a person hid or edited."""
-    if not by:
-        return False
-    words = frozenset(terms(draft.text))
     return any(
-        not set(draft.citations).isdisjoint(fact.citations)
-        and is_same_statement(words, frozenset(terms(fact.original_text)))
+        not set(draft.citations).isdisjoint(fact.citations) and is_same_statement(draft.text, fact.original_text)
         for fact in by
     )
 

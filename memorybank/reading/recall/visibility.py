@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from memorybank.core.fact_state import FactState, ReplacingFact
 from memorybank.core.turns import NOTES_SPEAKER, STEERS_ASSISTANT
 from memorybank.language.dates import format_date
+from memorybank.language.repetition import tells_of_others
 from memorybank.language.sentences import with_full_stop
 from memorybank.language.terms import terms
 from memorybank.safety.quoting import report_of
@@ -52,9 +53,9 @@ class VisibleSentence(NamedTuple):
 
 
 class ChangedFact(NamedTuple):
-    """A change of the fact with these content words: a person's edit, or the fact that superseded it."""
+    """A change of the fact with this text: a person's edit, or the fact that superseded it."""
 
-    words: frozenset[str]
+    text: str
     correction: tuple[str, str] | None
     end: ReplacingFact | None
 
@@ -75,7 +76,7 @@ def visible_lines(
             steering.update(fact.citations)
         if fact.correction or not fact.is_visible:
             for turn in fact.citations:
-                changes[turn].append(ChangedFact(frozenset(terms(fact.original_text)), fact.correction, fact.end))
+                changes[turn].append(ChangedFact(fact.original_text, fact.correction, fact.end))
         if fact.is_visible and fact.is_note and not fact.correction:
             for turn in fact.citations:
                 place = FIRST_NOTE_PLACE + fact.pk
@@ -120,13 +121,12 @@ def _apply_changes(lines: list[VisibleSentence], changes: Iterable[ChangedFact])
 
     A line of which only a part was replaced stays, marked, if it says enough besides.
     """
-    for words, correction, end in changes:
+    for text, correction, end in changes:
+        words, stating = frozenset(terms(text)), _stating(lines, text)
         after: list[VisibleSentence] = []
         for line in lines:
             line_words = frozenset(terms(line.text))
-            if not is_same_statement(line_words, words) or (
-                end and len(line_words & words) < MIN_SHARED_WORDS_OF_PART * len(words)
-            ):
+            if line.place not in stating or (end and len(line_words & words) < MIN_SHARED_WORDS_OF_PART * len(words)):
                 after.append(line)
             elif correction:
                 after.append(line._replace(speaker=correction[0], text=correction[1], reported=0, approved=True))
@@ -146,8 +146,25 @@ def _mark_replaced(line: VisibleSentence) -> VisibleSentence:
     return line._replace(text=" ".join([with_full_stop(line.text), *(f"(In part replaced on {day}.)" for day in days)]))
 
 
-def is_same_statement(sentence: frozenset[str], fact: frozenset[str]) -> bool:
-    """Whether a sentence and a fact with these content words state the same."""
+def _stating(lines: Sequence[VisibleSentence], fact: str) -> set[int]:
+    """The places of the lines that state a fact: those with its text, else the same statement, else most of its words.
+
+    What a person hid must not be shown in other words, so where nothing else states it, a line of another name counts.
+    """
+    if exact := {line.place for line in lines if line.text == fact}:
+        return exact
+    alike = [line for line in lines if shares_most_words(frozenset(terms(line.text)), frozenset(terms(fact)))]
+    same = {line.place for line in alike if not tells_of_others(line.text, fact)}
+    return same or {line.place for line in alike}
+
+
+def is_same_statement(sentence: str, fact: str) -> bool:
+    """Whether a sentence and a fact share most content words, and neither is about what the other is not."""
+    return shares_most_words(frozenset(terms(sentence)), frozenset(terms(fact))) and not tells_of_others(sentence, fact)
+
+
+def shares_most_words(sentence: frozenset[str], fact: frozenset[str]) -> bool:
+    """Whether a sentence and a fact with these content words share most of those of the shorter one."""
     shorter = min(len(sentence), len(fact))
     return shorter > 0 and len(sentence & fact) >= MIN_SHARED_WORDS * shorter
 
@@ -158,10 +175,10 @@ def replacing_line(
     """The turn and the visible line that state the replacement; None if there is none, or it was replaced itself."""
     words = frozenset(terms(end.text))
     matches = [
-        (len(line_words & words), -turn, -line.place, turn, line)
+        (len(words.intersection(terms(line.text))), -turn, -line.place, turn, line)
         for turn in end.citations
         for line in lines.get(turn, ())
-        if not line.ends and is_same_statement(line_words := frozenset(terms(line.text)), words)
+        if not line.ends and is_same_statement(line.text, end.text)
     ]
     return max(matches)[-2:] if matches else None
 

@@ -213,6 +213,37 @@ def test_a_line_whose_edit_is_undone_has_its_kind_back(kind: str, texts: tuple[s
         assert (fact.text, fact.kind) == (texts[0], kind)
 
 
+VALVES = "Valve A opens at 4 bar.", "Valve B opens at 4 bar."
+PLACES = "Anna signed the lease in Oslo.", "Anna signed the lease in Bergen."
+ROOMS = "The kitchen walls are painted red.", "The hallway walls are painted red."
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(("one", "other"), [VALVES, PLACES, VALVES[::-1], PLACES[::-1]])
+def test_a_decision_on_one_of_two_alike_lines_leaves_the_other(one: str, other: str) -> None:
+    bank = make_bank()
+    say(bank, "valves", f"{one} {other}", at=MONDAY, answer="")
+    run(MONDAY + HOUR)
+    edited, sibling = Fact.objects.get(text=one), Fact.objects.get(text=other)
+    changed = one.replace("4", "6").replace("the lease", "a contract")
+    services.edit_facts(bank, fact_ids=[edited.pk], text=changed, actor="alice", now=MONDAY + HOUR)
+    sibling.refresh_from_db()
+    assert sibling.superseded_by is None
+    [hit] = services.recall(bank, other, kinds=["output"])
+    assert (changed in hit.text, one in hit.text, other in hit.text) == (True, False, True)
+
+
+@pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(("one", "other"), [VALVES, PLACES, ROOMS])
+def test_a_hidden_line_leaves_another_that_differs_in_one_word(one: str, other: str) -> None:
+    bank = make_bank()
+    say(bank, "valves", f"{one} {other}", at=MONDAY, answer="")
+    run(MONDAY + HOUR)
+    services.hide(bank, fact_ids=[Fact.objects.get(text=one).pk], actor="alice", now=MONDAY + HOUR)
+    [hit] = services.recall(bank, other, kinds=["output"])
+    assert (one in hit.text, other in hit.text) == (False, True)
+
+
 @pytest.mark.usefixtures("no_model")
 def test_an_edited_line_of_a_digest_stands_for_what_it_was_made_of() -> None:
     bank, line = digested()
