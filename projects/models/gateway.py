@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memorybank.services import Chat
 from projects.web.providers import PROVIDERS
 
 from .encryption import decrypt, encrypt
@@ -103,17 +101,6 @@ class UpstreamObject(models.Model):
         return f"upstream object {self.digest[:8]}"
 
 
-class ConversationNodeQuerySet(models.QuerySet["ConversationNode"]):
-    def of(self, bank: Any) -> ConversationNodeQuerySet:
-        """The nodes of a bank, by id, in a queryset that is already restricted to some hashes.
-
-        The bank is looked up for each node that was found. With a join, PostgreSQL without recent statistics begins
-        with all chats of the bank.
-        """
-        chat = Chat.objects.filter(pk=OuterRef("chat")).order_by()
-        return self.alias(of_bank=Subquery(chat.values("bank"))).filter(of_bank=bank)
-
-
 class ConversationNode(models.Model):
     """The position of a turn in its conversation, as keyed hashes of the messages (see ``conversations.matching``).
 
@@ -131,8 +118,6 @@ class ConversationNode(models.Model):
         default=list, help_text="Of each note given beside the question here its turn, by id, and the place in it."
     )
     key = models.ForeignKey("projects.APIKey", models.SET_NULL, null=True, related_name="+")
-
-    objects: ClassVar[ConversationNodeQuerySet] = ConversationNodeQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         constraints = [

@@ -8,11 +8,13 @@ read, are left out.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from django.db.models import Q
+
 from memorybank.services import Bank, NotePlaces, PreparedQuery
 from projects.models import ConversationNode
 
 from ..messages import ParsedRequest
-from .locating import TurnLocation
+from .locating import TurnLocation, nodes_of
 
 #: The notes of at least this many of the newest questions are kept. Older notes are dropped in batches of this size,
 #: because each drop invalidates the provider's prompt cache.
@@ -20,9 +22,7 @@ MIN_NOTES_KEPT = 16
 #: Limits the database query for a very long chat.
 MAX_MESSAGES_WITH_NOTES = 4_000
 NOTES_AT = PreparedQuery(
-    lambda bank, places: (
-        ConversationNode.objects.filter(after__in=places).of(bank).values_list("after", "notes", "output", "chat__key")
-    )
+    lambda bank, places: nodes_of(bank, Q(after__in=places)).values_list("after", "notes", "output", "chat__key")
 )
 NOTES_OF_CHAT = PreparedQuery(
     lambda bank, chat_key: (

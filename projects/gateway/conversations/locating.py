@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from django.conf import settings
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
 
 from memorybank import services
-from memorybank.services import Bank, Output, PreparedQuery
+from memorybank.services import Bank, Chat, Output, PreparedQuery
 from projects.models import ConversationNode
 
 from .. import side_calls
@@ -61,9 +61,19 @@ STEPS_OF_CHAT = PreparedQuery(
 )
 
 
+def nodes_of(bank: Any, shared: Q) -> QuerySet[ConversationNode]:
+    """The nodes of a bank, given by its id, that share a hash.
+
+    The bank is looked up for each node that was found. With a join, PostgreSQL without recent statistics begins with
+    all chats of the bank.
+    """
+    chat = Chat.objects.filter(pk=OuterRef("chat")).order_by()
+    return ConversationNode.objects.filter(shared).alias(of_bank=Subquery(chat.values("bank"))).filter(of_bank=bank)
+
+
 def _candidates(bank: Any, places: list[Any], last_turn: list[Any]) -> QuerySet[ConversationNode, tuple[Any, ...]]:
     """The bank's newest steps that share a hash, or the last turn, with a request."""
-    shared = ConversationNode.objects.filter(Q(after__in=places) | Q(tail__in=last_turn)).of(bank)
+    shared = nodes_of(bank, Q(after__in=places) | Q(tail__in=last_turn))
     return shared.order_by("-pk").values_list(*STEP_COLUMNS)[: MAX_CANDIDATES + len(places)]
 
 
@@ -204,7 +214,7 @@ def chats_of_history(bank: Bank, location: TurnLocation) -> set[int]:
     """The chats that recorded turns of the request's history."""
     path = location.path
     history, turns = path.nodes[1:][-MAX_CANDIDATES:], path.turn_hashes[-MAX_CANDIDATES:]
-    shared = ConversationNode.objects.filter(Q(after__in=history) | Q(tail__in=turns)).of(bank.pk)
+    shared = nodes_of(bank.pk, Q(after__in=history) | Q(tail__in=turns))
     return set(shared.order_by().values_list("chat", flat=True).distinct()[:MAX_CANDIDATES])
 
 
