@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 #: The PostgreSQL settings that the policies read: an array of ids, or EVERY.
 BANKS, OWNERS = "memorybank.banks", "memorybank.owners"
 EVERY = "*"
-#: Statements that touch rows begin with one of these.
-ROW_STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(", "EXPLAIN", "MERGE")
+#: Statements that touch rows begin with one of these; a savepoint may be sent in one message with them.
+ROW_STATEMENTS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "(", "EXPLAIN", "MERGE", "SAVEPOINT")
 
 
 class _Entered(NamedTuple):

@@ -1,4 +1,4 @@
-"""Queries and statements whose SQL is built only once.
+"""Queries and statements whose SQL is built only once, and writes that are sent together.
 
 For a single row, Django takes twenty times longer to build a query than the database takes to answer it. So the queries
 that every chat message waits for, and those of every summary, are compiled at first use and reused. All other code uses
@@ -7,8 +7,10 @@ the plain ORM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 
@@ -184,9 +186,13 @@ def _insert(database: Any, rows: list[Model], fields: list[Field[Any, Any]], ign
     columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
     end = "ON CONFLICT DO NOTHING" if ignore_conflicts else f'RETURNING "{meta.pk.column}"'
     sql = f'INSERT INTO "{meta.db_table}" ({columns}) VALUES {", ".join([f"({places})"] * len(rows))} {end}'
-    with database.cursor() as cursor:  # the names are constants, the values are parameters
-        cursor.execute(sql, [value for row in rows for value in _stored(database, row, fields)])
-        if not ignore_conflicts:
+    # The names are constants, the values are parameters.
+    values = [value for row in rows for value in _stored(database, row, fields)]
+    if ignore_conflicts:
+        write(sql, values)
+    else:
+        with database.cursor() as cursor:
+            cursor.execute(sql, values)
             for row, (pk,) in zip(rows, cursor.fetchall(), strict=True):
                 row.pk = pk
     for row in rows:
@@ -202,9 +208,12 @@ def update(rows: Iterable[Model], names: Sequence[str]) -> None:
     fields = [field for field in meta.local_concrete_fields if field.name in names]
     assignments = ", ".join(f'"{field.column}" = %s' for field in fields)
     values = [[*_stored(database, row, fields), row.pk] for row in rows]
-    with database.cursor() as cursor:  # the names are constants, the values are parameters
-        sql = f'UPDATE "{meta.db_table}" SET {assignments} WHERE "{meta.pk.column}" = %s'
-        cursor.execute(sql, values[0]) if len(values) == 1 else cursor.executemany(sql, values)
+    sql = f'UPDATE "{meta.db_table}" SET {assignments} WHERE "{meta.pk.column}" = %s'
+    if len(values) == 1:  # the names are constants, the values are parameters
+        write(sql, values[0])
+    else:
+        with database.cursor() as cursor:
+            cursor.executemany(sql, values)
 
 
 def _stored(database: Any, row: Model, fields: Iterable[Field[Any, Any]]) -> list[Any]:
@@ -216,3 +225,78 @@ def _stored(database: Any, row: Model, fields: Iterable[Field[Any, Any]]) -> lis
         else field.get_db_prep_save(value, database)
         for field, value in values
     ]
+
+
+def write(sql: str, params: Sequence[Any]) -> None:
+    """Execute a statement whose result nobody reads; within :func:`joined_writes`, together with the next one."""
+    database, joined = connections[DEFAULT_DB_ALIAS], _joined.get()
+    if joined and joined.database is database:
+        joined.waiting.append((sql, params))
+        return
+    with database.cursor() as cursor:
+        cursor.execute(sql, params)
+
+
+@contextmanager
+def joined_writes() -> Iterator[None]:
+    """On PostgreSQL, send writes whose results nobody reads in one message with the next statement, in their order.
+
+    While others work, a thread waits longer for its turn after each message than the database takes to answer it. Use
+    it inside a transaction. An error of a write is raised by the statement that it is sent with, in the same savepoint.
+    """
+    database = connections[DEFAULT_DB_ALIAS]
+    if database.vendor != "postgresql":
+        yield
+        return
+    joined = _JoinedWrites(database)
+    database.execute_wrappers.insert(0, joined.send)
+    token = _joined.set(joined)
+    try:
+        yield
+        joined.send_waiting()
+    finally:
+        _joined.reset(token)
+        database.execute_wrappers.remove(joined.send)
+
+
+@dataclass(slots=True, eq=False)
+class _JoinedWrites:
+    """Statements that wait for the next one. A savepoint waits, too: nothing is to be undone before that."""
+
+    database: Any
+    waiting: list[tuple[str, Sequence[Any]]] = field(default_factory=list)
+
+    def send(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        """Django execute wrapper: send what waits before the statement, in one message with it if possible."""
+        if sql.startswith("SAVEPOINT "):
+            self.waiting.append((sql, ()))
+            return None
+        if sql.startswith("ROLLBACK TO "):
+            self._undo_to(sql.removeprefix("ROLLBACK TO "))
+        if not self.waiting:
+            return execute(sql, params, many, context)
+        if many or isinstance(params, dict):
+            self.send_waiting()
+            return execute(sql, params, many, context)
+        waiting, self.waiting = self.waiting, []
+        statements = [*(before for before, _ in waiting), sql if params else sql.replace("%", "%%")]
+        values = [value for _, values in waiting for value in values] + list(params or ())
+        result = execute("; ".join(statements), values, False, context)
+        for _ in waiting:
+            context["cursor"].nextset()
+        return result
+
+    def send_waiting(self) -> None:
+        """Send what waits."""
+        if self.waiting:
+            sql, params = self.waiting.pop()
+            with self.database.cursor() as cursor:
+                cursor.execute(sql, params)
+
+    def _undo_to(self, savepoint: str) -> None:
+        """Drop the writes after this savepoint: all, unless it waits itself."""
+        places = [place for place, (sql, _) in enumerate(self.waiting) if sql == savepoint]
+        self.waiting = self.waiting[: places[-1] + 1] if places else []
+
+
+_joined: ContextVar[_JoinedWrites | None] = ContextVar("joined_writes", default=None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, TypeVar
 
-from django.db import connection, models
+from django.db import models
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce, Greatest
 
-from memorybank import conf
+from memorybank import conf, prepared
 
 from .bank import Bank
 from .chat import Chat
@@ -90,8 +90,7 @@ class CountsOfDayQuerySet(models.QuerySet[CountsOfDay]):
 class PromptCountQuerySet(CountsOfDayQuerySet["PromptCount"]):
     def count_prompts(self, bank_id: int, memory: PromptCount.Memory, now: datetime, prompts: int = 1) -> None:
         """Count so many more prompts."""
-        with connection.cursor() as cursor:
-            cursor.execute(_COUNT_PROMPT, [bank_id, now.date(), str(memory), prompts])
+        prepared.write(_COUNT_PROMPT, [bank_id, now.date(), str(memory), prompts])
 
 
 class PromptCount(models.Model):

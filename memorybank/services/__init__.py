@@ -75,7 +75,7 @@ from memorybank.new_output import (
     MAX_TEXT_CHARACTERS,
     NewOutput,
 )
-from memorybank.prepared import PreparedQuery, insert
+from memorybank.prepared import PreparedQuery, insert, joined_writes
 from memorybank.prompts import text as prompt_text
 from memorybank.quoted_words import continue_from, store_quotes
 from memorybank.reading.browsing import (

@@ -2,8 +2,7 @@
 
 from datetime import datetime
 
-from django.db import connection
-
+from memorybank import prepared
 from memorybank.clock import PRESENT, at_present
 from memorybank.core.prompt_memory import PromptMemory
 from memorybank.models import Bank, PromptCount
@@ -21,8 +20,7 @@ def record_sent_prompt(bank: Bank, *, chat_key: str, memory: PromptMemory, now: 
     """Record that a prompt with ``memory`` is being sent, once its chat exists. One or two writes, no read."""
     count_prompt(bank, _memory_outcome(memory), now=now)
     if memory.version and not memory.is_kept:
-        with connection.cursor() as cursor:
-            cursor.execute(_KEEP_BLOCK, [bank.pk, memory.version, bank.pk, chat_key])
+        prepared.write(_KEEP_BLOCK, [bank.pk, memory.version, bank.pk, chat_key])
 
 
 @at_present

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -184,7 +183,7 @@ class Spool:
     def _write_together(self, bank_id: int, pieces: list[Piece]) -> None:
         """Write the pieces in one transaction."""
         refused = self._refused[bank_id]
-        with services.banks_entered(bank_id), transaction.atomic() if len(pieces) > 1 or refused else nullcontext():
+        with services.banks_entered(bank_id), transaction.atomic(), services.joined_writes():
             for piece in pieces:
                 self._write_piece(bank_id, piece)
             if refused:

@@ -1,0 +1,94 @@
+"""Writes whose results nobody reads go to PostgreSQL with the next statement, in their order and in their savepoint."""
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from memorybank import services
+from memorybank.models import Bank, Chat, Output
+from memorybank.prepared import insert, joined_writes, update, write
+from tests.support.factories import MONDAY, make_bank, say
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def bank() -> Bank:
+    return make_bank()
+
+
+@pytest.fixture
+def chat(bank: Bank) -> Chat:
+    return say(bank, "kitchen", "Who cooks?").chat
+
+
+def test_a_turn_is_recorded_alike_with_fewer_messages(bank: Bank) -> None:
+    messages = []
+    for number, joining in enumerate((False, True)):
+        with CaptureQueriesContext(connection) as captured, transaction.atomic():
+            if joining:
+                with joined_writes():
+                    _ask(bank, number)
+            else:
+                _ask(bank, number)
+        messages.append(len(captured))
+    assert messages[1] < messages[0] - 3 if connection.vendor == "postgresql" else messages[1] == messages[0]
+    first, second = Output.objects.order_by("pk").values("question", "answer", "status", "chat__pending_outputs")
+    assert first == second
+    sequences = list(Output.objects.order_by("pk").values_list("sequence", flat=True))
+    assert sequences == [2, 4], "each gets a place when it is asked and again when it is answered"
+    assert Bank.objects.get(pk=bank.pk).last_sequence == 4
+
+
+def _ask(bank: Bank, number: int) -> None:
+    with transaction.atomic():
+        asked = say(bank, f"chat {number}", "Who cooks 100 % of it?", answer="", status="pending")
+        services.complete(bank, asked, answer="Mira.", now=MONDAY)
+
+
+def test_what_is_read_next_sees_them(chat: Chat) -> None:
+    with transaction.atomic(), joined_writes():
+        chat.title = "Who cooks 50 %"
+        update([chat], ["title"])
+        assert Chat.objects.filter(title__endswith="50 %").get() == chat
+        chat.title = "Mira cooks"
+        update([chat], ["title"])
+        assert Chat.objects.filter(title="Mira cooks").update(attempts=2) == 1
+    assert Chat.objects.get() == chat
+    assert (Chat.objects.get().title, Chat.objects.get().attempts) == ("Mira cooks", 2)
+
+
+def test_the_last_of_them_are_sent_at_the_end(chat: Chat) -> None:
+    with transaction.atomic():
+        with joined_writes():
+            for title in ("Who cooks", "Who eats"):
+                chat.title = title
+                update([chat], ["title"])
+        assert Chat.objects.get().title == "Who eats"
+
+
+def test_what_is_undone_takes_those_after_its_savepoint_with_it(chat: Chat) -> None:
+    with transaction.atomic(), joined_writes():
+        chat.title = "Kept"
+        update([chat], ["title"])
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            chat.title = "Undone"
+            update([chat], ["title"])
+            _ = 1 / 0
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            Chat.objects.update(attempts=1)
+            chat.title = "Undone"
+            update([chat], ["title"])
+            _ = 1 / 0
+    assert (Chat.objects.get().title, Chat.objects.get().attempts) == ("Kept", 0)
+
+
+def test_an_error_of_one_undoes_its_own_savepoint_only(bank: Bank, chat: Chat) -> None:
+    with transaction.atomic(), joined_writes():
+        with transaction.atomic():
+            chat.title = "Kept"
+            update([chat], ["title"])
+        with pytest.raises(IntegrityError), transaction.atomic():
+            write("UPDATE memorybank_chat SET key = %s WHERE id = %s", ["", chat.pk])
+        insert([Chat(bank=bank, key="garden")])
+    assert list(Chat.objects.order_by("pk").values_list("key", "title")) == [("kitchen", "Kept"), ("garden", "")]
