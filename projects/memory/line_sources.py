@@ -67,9 +67,9 @@ def own_turns(facts: Collection[int], reader: User) -> dict[int, list[str]]:
     """
     pages = defaultdict[int, list[str]](list)
     place = ("chat__bank__project__tenant__slug", "chat__bank__project__slug", "chat__key")
-    turn = ("chat__outputs__pk", "chat__outputs__sequence")
+    turn, opened = ("chat__outputs__pk", "chat__outputs__sequence"), _opened_by(reader)
     for relation in ("chat__outputs__facts", "chat__outputs__facts__restated_by"):  # a leaf's facts, lines of digests
-        own = _opened_by(reader).filter(**{f"{relation}__in": list(facts)}).distinct()
+        own = opened.filter(**{f"{relation}__in": list(facts)}).distinct()
         newest = F(turn[1]).desc()  # a turn has one rank, however many facts of a line rest on it
         ranked = own.annotate(rank=Window(DenseRank(), partition_by=F(relation), order_by=newest))
         shown = ranked.filter(rank__lte=MAX_TURNS).order_by("rank")
