@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from memorybank.core.fact_state import ReplacingFact
+from memorybank.language.repetition import may_repeat, relates_otherwise
 from memorybank.reading.recall.index_cache import ReadSentence, ReadTurn
 from memorybank.reading.recall.index_terms import content_words, words_naming
 
@@ -156,15 +157,15 @@ class NewSentences:
 
 
 class RepeatFilter:
-    """Recognise sentences whose words the given lines have already."""
+    """Recognise sentences that the given lines say already."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        self._having: dict[str, list[frozenset[str]]] = {}
+        self._having: dict[str, list[tuple[str, frozenset[str]]]] = {}
         self._new: dict[tuple[int, int], NewSentences] = {}
         for line in lines:
             words = frozenset(content_words(line))
             for word in words:
-                self._having.setdefault(word, []).append(words)
+                self._having.setdefault(word, []).append((line, words))
 
     def size(self) -> int:
         """Approximate memory in bytes, with the results that it will cache."""
@@ -179,11 +180,13 @@ class RepeatFilter:
         return self._new[key]
 
     def says(self, text: str, words: frozenset[str]) -> bool:
-        """Whether one line has every word of the sentence, however dates are written."""
+        """Whether one line has every word of the sentence and may say the same, however dates are written."""
         undated = _RELATIVE_DATE.sub("", text)
         words = words if undated == text else frozenset(content_words(undated))
         fewest = min((self._having.get(word, []) for word in words), key=len, default=[])
-        return any(words <= line for line in fewest)
+        return any(
+            words <= own and may_repeat(undated, line) and not relates_otherwise(undated, line) for line, own in fewest
+        )
 
 
 class CandidateTurn(NamedTuple):

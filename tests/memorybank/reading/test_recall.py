@@ -710,6 +710,28 @@ def test_notes_do_not_say_what_the_block_says_however_it_puts_its_dates() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("Anna has not signed the lease.", "Anna signed the lease."),
+        ("Anna signed the lease.", "Anna has not signed the lease."),
+        ("Tom owes Anna 5 euros.", "Anna owes Tom 5 euros."),
+        ("We ship with the audit.", "We ship without the audit."),
+        ("The call with Anna is before noon.", "The call with Anna is after noon."),
+        ("The launch moves from 12 to 26 May.", "The launch moves from 26 to 12 May."),
+        ("Valve A opens at 4 bar, valve B opens at 5 bar.", "Valve A opens at 5 bar."),
+    ],
+)
+def test_a_note_that_only_shares_its_words_with_the_block_is_told(given: str, text: str) -> None:
+    bank = make_bank()
+    say(bank, "talk", text, answer="")
+    cover(bank)
+    services.reindex(bank)
+    passages = recall_notes.find_passages(IndexCache(bank), text, max_tokens=90, given=[given]).passages
+    assert [passage.text for passage in passages] == [text]
+    assert not recall_notes.find_passages(IndexCache(bank), text, max_tokens=90, given=[text]).passages
+
+
 def notes_on(bank: Bank, question: str) -> str:
     """What is given for a question, without a block, once all is summarised."""
     cover(bank)
