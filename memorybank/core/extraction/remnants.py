@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from memorybank.core.extraction.kinds import is_question
 from memorybank.core.turns import ASSISTANT_SPEAKER, DraftFact, Turn
+from memorybank.language.repetition import may_repeat
 from memorybank.language.sentences import sentences
 from memorybank.language.terms import terms
 from memorybank.safety.reasons import NORMATIVE
@@ -50,21 +51,22 @@ class HeardSentences:
     """The sentences of people, to notice where the assistant repeats one."""
 
     def __init__(self, heard: Iterable[str] = ()) -> None:
-        self._heard: list[tuple[frozenset[str], bool]] = []
+        self._heard: list[tuple[str, frozenset[str], bool]] = []
         self.add_all(heard)
 
     def add_all(self, said: Iterable[str]) -> None:
         """People said these sentences."""
-        self._heard += ((frozenset(terms(sentence)), is_question(sentence)) for sentence in said)
+        self._heard += ((sentence, frozenset(terms(sentence)), is_question(sentence)) for sentence in said)
 
     def has(self, text: str) -> bool:
         """Whether the assistant repeats one of them in ``text``, or after a colon; an answer repeats no question."""
-        asks, words, quoted = is_question(text), frozenset(terms(text)), frozenset(terms(text.partition(":")[2]))
-        heard = [said for said, asked in self._heard if said and (asks or not asked)]
+        quotation = text.partition(":")[2]
+        asks, words, quoted = is_question(text), frozenset(terms(text)), frozenset(terms(quotation))
+        heard = [(said, own) for said, own, asked in self._heard if own and (asks or not asked)]
         return any(
-            0 < REPEATED_SHARE * len(words) <= len(words & said)
-            or len(quoted & said) >= REPEATED_SHARE * max(len(quoted), len(said))
-            for said in heard
+            (0 < REPEATED_SHARE * len(words) <= len(words & own) and may_repeat(text, said))
+            or (len(quoted & own) >= REPEATED_SHARE * max(len(quoted), len(own)) and may_repeat(quotation, said))
+            for said, own in heard
         )
 
 

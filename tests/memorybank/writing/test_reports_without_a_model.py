@@ -95,3 +95,22 @@ def test_what_the_assistant_repeats_is_neither_a_fact_nor_recalled(said: str, an
     assert not bank.facts.filter(text__contains="You ")
     recalled = notes(bank, f"{said} How many tables has the ledger database?")
     assert said in recalled and "You " not in recalled and "40 tables" in recalled
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("Anna has not signed the lease yet.", "Anna has signed the lease of the office."),
+        ("The deposit for the office is 4000 euros.", "The deposit for the office is 5000 euros."),
+        ("Acme signs the contract for the roof.", "Globex signs the contract for the roof."),
+        ("The billing of invoices runs on db1.", "The billing of invoices runs on db2."),
+        ("The launch of the shop is on 12 May.", "The launch of the shop is not on 12 May."),
+    ],
+)
+def test_what_the_assistant_corrects_is_a_fact_and_recalled(said: str, answer: str) -> None:
+    bank = make_bank()
+    services.record(bank, chat_key="a", author="bob", question=said, answer=answer, created_at=NOON)
+    services.run(bank=bank, until_idle=True, now=LATER)
+    assert len(bank.facts.exclude(speaker="bob")) == 1
+    recalled = notes(bank, f"{said} {answer}")
+    assert said.rstrip(".") in recalled and answer.rstrip(".") in recalled
