@@ -13,6 +13,8 @@ from typing import Any
 
 Ask = Callable[[str], list[tuple[Any, ...]]]
 MARKER = re.compile(r"mk-\d+-\d+-x")
+#: What a replaced value is a value of.
+CRATE = re.compile(r"\bC\d+Q\d+\b")
 #: A number that the lying model invents.
 LIE = "77424242"
 #: Who may read a chat; a member's name is the third.
@@ -172,6 +174,10 @@ class FaultHistory:
             # Whoever pins what was replaced says that it holds, also when it is unpinned later.
             if before in stands - edited - self.pins.keys() and after in says:
                 yield f"{before} stands although {after} replaced it"
+        ends = "memorybank_fact f JOIN memorybank_fact n ON n.id = f.superseded_by_id"
+        for old, new in ask(f"SELECT f.text, n.text FROM {ends}"):
+            if set(CRATE.findall(old)).isdisjoint(crates := set(CRATE.findall(new))) and crates:
+                yield f"{new!r} ended {old!r}"
 
     def _lost_corrections(self, edited: set[str]) -> Iterator[str]:
         for marker, text in self.edits.items():
