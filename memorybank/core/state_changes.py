@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.core.value_changes import CLAUSE_BREAK, GENERIC_TERMS, HEDGED, is_value, replacements, value_phrase
-from memorybank.language import collect, detect_language, pack, packs, whole_words
+from memorybank.core.identity import GENERIC_TERMS, Marks, is_another, marks
+from memorybank.core.value_changes import CLAUSE_BREAK, HEDGED, is_stated, is_value, replacements, value_phrase
+from memorybank.language import collect, packs, whole_words
 from memorybank.language.sentences.negation import denies
-from memorybank.language.sentences.splitting import CONDITION
 from memorybank.language.terms import terms, words
 
 ONGOING = re.compile(whole_words(lambda pack: pack.states.ongoing), re.IGNORECASE)
@@ -46,11 +46,12 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class ClauseSubject:
-    """The subject of a clause: its content words, its names, and its speaker if they speak of themselves."""
+    """The subject of a clause: its content words, its names, its speaker if they speak of themselves, and its marks."""
 
     terms: frozenset[str]
     names: frozenset[str]
     speaker: frozenset[str]
+    marks: Marks
 
 
 def is_ongoing(text: str) -> bool:
@@ -87,16 +88,8 @@ def _ongoing_matches(text: str) -> Iterator[re.Match[str]]:
 
 
 def _end_matches(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
-    if _is_stated(text):
+    if is_stated(text):
         yield from (match for match in by.finditer(text) if not _is_to_come(match))
-
-
-def _is_stated(text: str) -> bool:
-    """Whether the text states something and does not suppose it. "Se" introduces no condition in Spanish."""
-    code = detect_language(words(text))
-    conditions = pack(code).clauses.conditions if code else collect(lambda pack: pack.clauses.conditions)
-    last_words = (words(match[0])[-1:] for match in CONDITION.finditer(text))
-    return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
 
 
 def _is_to_come(end_match: re.Match[str]) -> bool:
@@ -124,6 +117,7 @@ def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
         and len(shared) >= MIN_SHARED_TERMS
         and is_known
         and ongoing.speaker <= shared
+        and not is_another(ongoing.marks, ended.marks)
     )
 
 
@@ -140,7 +134,7 @@ def _is_moved(state_match: re.Match[str], newer: Statement, older: Statement) ->
 
 
 def _move_matches(text: str) -> Iterator[re.Match[str]]:
-    if _is_stated(text):
+    if is_stated(text):
         matches = (match for pattern in MOVED for match in pattern.finditer(text))
         yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))
 
@@ -149,7 +143,8 @@ def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, min_shared: float) 
     """Whether both have the same subject, besides a value of the same kind."""
     shared = ongoing.terms & moved.terms
     is_known = len(shared) >= MIN_SHARED_TERMS or bool(shared & (ongoing.names | moved.names))
-    return len(shared) >= min_shared and is_known and ongoing.speaker <= shared
+    is_other = is_another(ongoing.marks, moved.marks)
+    return len(shared) >= min_shared and is_known and ongoing.speaker <= shared and not is_other
 
 
 def _differs(clause: str, value: str) -> bool:
@@ -186,12 +181,12 @@ def _clause(match: re.Match[str]) -> str:
 def _topic(sign: re.Match[str], speaker: str) -> ClauseSubject:
     """The subject of the clause around ``sign``, without the sign; with the speaker if they speak of themselves."""
     rest = _without(_clause(sign), sign[0])
-    return _subject_of(rest, frozenset(terms(speaker)) if FIRST_PERSON.search(rest) else frozenset())
+    return _subject_of(rest, frozenset(terms(speaker)) if FIRST_PERSON.search(rest) else frozenset(), sign.string)
 
 
-def _subject_of(text: str, own: frozenset[str]) -> ClauseSubject:
+def _subject_of(text: str, own: frozenset[str], around: str = "") -> ClauseSubject:
     named = (word for word in ELIDED.sub("", text).split() if any(c.isupper() for c in word))
-    return ClauseSubject(_content(text) | own, own.union(*map(terms, named)), own)
+    return ClauseSubject(_content(text) | own, own.union(*map(terms, named)), own, marks(text, around or text))
 
 
 def _content(text: str) -> frozenset[str]:

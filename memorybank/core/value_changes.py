@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from memorybank.core.identity import GENERIC_TERMS, Marks, is_another, marks
 from memorybank.core.turns import DraftFact, Turn
-from memorybank.language import alternation, collect, packs, plain, whole_words
+from memorybank.language import alternation, collect, detect_language, pack, packs, plain, whole_words
 from memorybank.language.characters import cjk_length
 from memorybank.language.sentences import sentences
-from memorybank.language.sentences.negation import CLAUSE_MARKS, between_marks, denies
-from memorybank.language.terms import terms
+from memorybank.language.sentences.negation import CLAUSE_MARKS, MAX_CLAUSE_CHARACTERS, between_marks, denies
+from memorybank.language.sentences.splitting import CONDITION
+from memorybank.language.terms import terms, words
 
 # A value is short: up to six words, no clause. It ends at punctuation or at a stop word.
 _VALUE_WORD = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
@@ -39,11 +41,11 @@ def value_phrase(template: str, *, spaced: bool) -> str:
 
 
 def _patterns() -> Iterator[str]:
-    for pack in packs():
-        phrase, verb = partial(value_phrase, spaced=pack.spaced), rf"\b(?P<verb>{alternation(pack.changes.verbs)})\b"
-        yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in pack.changes.after_verb)
-        yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in pack.changes.before_verb)
-        yield from map(phrase, pack.changes.alone)
+    for each in packs():
+        phrase, verb = partial(value_phrase, spaced=each.spaced), rf"\b(?P<verb>{alternation(each.changes.verbs)})\b"
+        yield from (rf"{verb}[^.!?\n]{{0,80}}?{phrase(template)}" for template in each.changes.after_verb)
+        yield from (rf"{phrase(template)}[^.!?\n]{{0,60}}?{verb}" for template in each.changes.before_verb)
+        yield from map(phrase, each.changes.alone)
     old, new = _value("old", spaced=True), _value("new", spaced=True)
     yield rf"\((?:{_WAS})[:,]? {old}\s*[,);]"
     # an arrow between two numbers or dates; between words it may mean anything
@@ -52,17 +54,14 @@ def _patterns() -> Iterator[str]:
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
 HEDGED = re.compile(rf"{whole_words(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
-GENERIC_TERMS = frozenset(terms(" ".join(collect(lambda pack: pack.changes.generic))))
 _BEFORE_VALUE = frozenset(
     word
     for words in collect(lambda p: (*p.words.articles, *p.changes.generic, *p.dates.of, *p.dates.weekdays))
     for word in words.split()
 )
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_MARKS = " '\"“”„«»*_`"
-#: What tells one thing from others of its kind: letters with a number, "db2" or "B4-112", or "Room 12".
-_CODE = re.compile(r"\b[^\W\d_]+[-_./]?\d[\w-]*")
-_NUMBERED = re.compile(r"\b([^\W\d_]+) (\d+)\b(?![.,:]\d)")
+_QUOTATION_MARKS = '"“”„«»'
+_MARKS = f" '*_`{_QUOTATION_MARKS}"
 _WORD_CHARACTER = re.compile(r"\w")
 #: A value is denied by a negation at most this many words before it: "can't start on 20 April".
 MAX_WORDS_TO_NEGATION = 4
@@ -89,10 +88,16 @@ class StatedChange:
 
 
 def replacements(text: str) -> list[ValueChange]:
-    """The values that ``text`` explicitly replaces; none if it only asks or supposes."""
-    if HEDGED.search(text):
-        return []
-    return list(dict.fromkeys(_matches(text)))
+    """The values that ``text`` explicitly replaces; none if it only asks, supposes or quotes."""
+    return list(dict.fromkeys(_matches(text))) if is_stated(text) else []
+
+
+def is_stated(text: str) -> bool:
+    """Whether the text states something and does not suppose it. "Se" introduces no condition in Spanish."""
+    code = detect_language(words(text))
+    conditions = pack(code).clauses.conditions if code else collect(lambda pack: pack.clauses.conditions)
+    last_words = (words(match[0])[-1:] for match in CONDITION.finditer(text))
+    return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
 
 
 def _matches(text: str) -> Iterator[ValueChange]:
@@ -100,14 +105,23 @@ def _matches(text: str) -> Iterator[ValueChange]:
         for match in pattern.finditer(text):
             groups = match.groupdict(default="")
             old, new = (groups.get(name, "").strip(_MARKS) for name in ("old", "new"))
-            if is_value(old) and (not new or _has_value(new)) and not _is_negated(match):
+            is_real = not _is_negated(match) and not _is_quoted(match)
+            if is_value(old) and (not new or _has_value(new)) and is_real:
                 yield ValueChange(old, new)
 
 
 def _is_negated(match: re.Match[str]) -> bool:
     """Whether the verb of change is negated: "he is away from 3 May to 9 May, and that can't move"."""
-    has_verb = "verb" in match.re.groupindex
-    return has_verb and denies(between_marks(match.string, match.start("verb"), match.end("verb"), CLAUSE_MARKS))
+    if "verb" in match.re.groupindex:
+        return denies(between_marks(match.string, match.start("verb"), match.end("verb"), CLAUSE_MARKS))
+    start = match.start()
+    return denies(CLAUSE_MARKS.split(match.string[max(0, start - MAX_CLAUSE_CHARACTERS) : start])[-1])
+
+
+def _is_quoted(match: re.Match[str]) -> bool:
+    """Whether the change is said in quotes, not only its value."""
+    before = match.string[: match.start()]
+    return sum(map(before.count, _QUOTATION_MARKS)) % 2 == 1 and not before.endswith(tuple(_QUOTATION_MARKS))
 
 
 def is_value(text: str) -> bool:
@@ -140,31 +154,28 @@ def is_replaced(older: str, newer: str, replacement: ValueChange, *, decided: bo
         return False
     if any(_contains(r.old, replacement.old) or _contains(replacement.old, r.old) for r in replacements(older)):
         return False  # it also says that this value no longer holds
-    if _is_another(older, newer, replacement):
-        return False
-    if subjects(older, replacement.old) & subjects(newer, replacement.old):
+    if decided and is_one_of_a_kind(replacement.old):
         return True
-    return decided and is_one_of_a_kind(replacement.old)
+    is_same_kind = subjects(older, replacement.old) & subjects(newer, replacement.old)
+    return bool(is_same_kind) and not is_another(_marks(older, replacement), _marks(newer, replacement))
 
 
-def _is_another(older: str, newer: str, replacement: ValueChange) -> bool:
-    """Whether the older sentence is about another thing of the same kind: "db2" and not "db1"."""
-    own, others = _identifiers(older, replacement), _identifiers(newer, replacement)
-    return any(own[kind].isdisjoint(others[kind]) for kind in own.keys() & others.keys())
+def names_new_value(text: str, change: str) -> bool:
+    """Whether the text has the new value that ``change`` states or, if it names none, another name than the old."""
+    replaced = replacements(change)
+    if new := [replacement.new for replacement in replaced if replacement.new]:
+        return any(_contains(text, value) for value in new)
+    old = {term for replacement in replaced for term in terms(replacement.old)}
+    named = marks(change, change).names.union(_NUMBER.findall(change)) - old
+    return not named.isdisjoint((*terms(text), *words(text)))
 
 
-def _identifiers(text: str, replacement: ValueChange) -> dict[str, set[str]]:
-    """The codes ("": db2) and numbers after a word (room: 12) in the clause of the old value, without both values."""
-    found: dict[str, set[str]] = {}
-    for clause in _subject_clauses(text, replacement.old):
-        for value in filter(None, (replacement.old, replacement.new)):
-            clause = _whole_value(value).sub(" ", clause)
-        for code in _CODE.findall(clause):
-            found.setdefault("", set()).add(code.casefold())
-        for word, number in _NUMBERED.findall(clause):
-            for kind in set(terms(word)) - GENERIC_TERMS:
-                found.setdefault(kind, set()).add(number)
-    return found
+def _marks(text: str, replacement: ValueChange) -> Marks:
+    """What the clause of the old value names, besides both values."""
+    clauses = " ; ".join(_subject_clauses(text, replacement.old))
+    for value in filter(None, (replacement.old, replacement.new)):
+        clauses = _whole_value(value).sub(" ", clauses)
+    return marks(clauses, text)
 
 
 def _has_new_value(older: str, replacement: ValueChange) -> bool:
@@ -260,8 +271,8 @@ def _whole_value(value: str) -> re.Pattern[str]:
         before += r"(?<!\d[.,])"
     if value[-1].isdigit():
         after += r"(?![.,]\d*[1-9])"  # 84 is 84.00, but 7 is not 7.5
-    if cjk_length(value):  # scripts without spaces have no word ends to look for
-        before = after = ""
+    if cjk_length(value):  # scripts without spaces have no word ends to look for, but numbers have
+        before, after = r"(?<!\d)" * value[0].isdigit(), r"(?!\d)" * value[-1].isdigit()
     return re.compile(before + re.escape(value) + after, re.IGNORECASE)
 
 

@@ -47,6 +47,9 @@ def test_a_state_is_over_when_somebody_says_so(older: str, newer: str) -> None:
         ("Maple is currently planned for July 10.", "The launch of Maple moved to Cork."),
         ("Maple is currently planned for July 31.", "The launch of Maple moved to July 31."),
         ("Leo hat noch Zugang zum Tresor.", "Leos Zugang zum Tresor wird bald entzogen."),
+        ("We are still waiting for the Acme invoice 12.", "The Acme invoice 13 arrived."),
+        ("The Berlin office still uses the old keys.", "The Paris office no longer uses the old keys."),
+        ("Tom's hourly rate is currently 80 euros.", "Anna's hourly rate has moved to 90 euros."),
     ],
 )
 def test_an_end_is_not_seen_where_none_is_said(older: str, newer: str) -> None:

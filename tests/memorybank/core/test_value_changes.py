@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memorybank.core.turns import DraftFact, Turn, Utterance
-from memorybank.core.value_changes import ValueChange, changes, is_replaced, mark_changes, replacements
+from memorybank.core.value_changes import ValueChange, changes, is_replaced, mark_changes, names_new_value, replacements
 
 NOON = datetime(2026, 4, 14, 12, tzinfo=UTC)
 
@@ -41,6 +41,12 @@ def test_it_finds_the_value_that_is_over(sentence: str, old: str) -> None:
         "I would rather walk than take the bus instead of it.",
         "Kenji is away from 27 July to 14 August, and that can't move.",
         "There's a conversion system to go from XML to something else.",
+        'Tom says: "The launch moved from 3 May to 17 May."',
+        "Unless Gillian objects, the launch moves from 3 May to 17 May.",
+        "Assuming Tom agrees, the launch moves from 3 May to 17 May.",
+        "Se Solace ritarda, il lancio viene spostato dal 3 maggio al 17 maggio.",
+        "如果下雨，发布日期从5月3日改到5月17日。",
+        "发布日期没有从5月3日改到5月17日。",
         "A huge clue that they try to enter the place rather than to Tango or Vista.",
     ],
 )
@@ -89,6 +95,44 @@ def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
 ) -> None:
     [replacement] = [stated for stated in replacements(newer) if stated.old == old]
     assert is_replaced(older, newer, replacement, decided=decided) is expected
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Anna's team is in Berlin.", "Tom's team moved from Berlin to Paris."),
+        ("The contract with Acme ends on 3 May.", "The contract with Globex was moved from 3 May to 17 May."),
+        ("The price of the Basic plan is 20 euros.", "The price of the Pro plan went from 20 euros to 30 euros."),
+        ("Valve A opens at 4 bar.", "Valve B was changed from 4 bar to 5 bar."),
+        ("Phase 1 ends on 3 May.", "Phase 2 moved from 3 May to 17 May."),
+        ("Payslips are kept for 7 years.", "Invoices are now kept for 10 years instead of 7 years."),
+        ("El equipo de Ana está en Madrid.", "El equipo de Luis se mudó de Madrid a Sevilla."),
+        ("Die Berliner Filiale nutzt SAP.", "Die Pariser Filiale nutzt Odoo statt SAP."),
+        ("产品A的价格是20元。", "产品B的价格从20元改为30元。"),
+        ("发布价格是120元。", "发布价格从20元改为30元。"),
+    ],
+)
+def test_a_change_of_one_thing_ends_nothing_of_another_of_its_kind(older: str, newer: str) -> None:
+    assert [stated for stated in replacements(newer) if is_replaced(older, newer, stated)] == []
+    assert replacements(newer)
+
+
+def test_what_is_quoted_names_a_value_all_the_same() -> None:
+    for sentence in ("We say “Careline” instead of Carebook.", "The app was renamed from “Carebook” to “Careline”."):
+        assert ValueChange("Carebook") in replacements(sentence)
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "expected"),
+    [
+        ("New beta start: Tuesday 5 May.", "Changed: closed beta on 5 May instead of 20 April.", True),
+        ("Please draft two lines for the clinics.", "The system starts on 9 June instead of 26 May.", False),
+        ("We must keep invoices for 10 years.", "Updated: invoices 10 years (replacing 7).", True),
+        ("Write to them about the 7 years.", "Updated: invoices 10 years (replacing 7).", False),
+    ],
+)
+def test_a_question_confirms_a_change_by_the_new_value(text: str, change: str, expected: bool) -> None:
+    assert names_new_value(text, change) is expected
 
 
 def test_a_fact_names_what_it_replaces_if_anybody_in_its_turn_said_so() -> None:
