@@ -15,6 +15,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, prefetch_related_
 from memorybank.core import state_changes, value_changes
 from memorybank.core.extraction.kinds import is_question
 from memorybank.core.state_changes import Statement
+from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactOutput, FactQuerySet
 from memorybank.prepared import PreparedQuery
@@ -94,14 +95,29 @@ def _link_states(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
 
 def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact, Fact], bool]) -> None:
     """Link each older fact to the first newer fact that ends it and is not quarantined."""
+    by_assistant = _unconfirmed(newer) if any(old.speaker != ASSISTANT_SPEAKER for old in older) else set()
     for new in newer:
-        ended = _said_before([old for old in older if old.said_on <= new.said_on and is_over(old, new)], new)
+        candidates = [old for old in older if old.said_on <= new.said_on]
+        if new.pk in by_assistant:
+            candidates = [old for old in candidates if old.speaker == ASSISTANT_SPEAKER]
+        ended = _said_before([old for old in candidates if is_over(old, new)], new)
         Fact.objects.filter(pk__in=[old.pk for old in ended]).update(superseded_by=new)
         if new.quarantine:  # the facts it replaces stay in use
             continue
         for old in ended:
             old.superseded_by = new
         older = [old for old in older if old not in ended]
+
+
+def _unconfirmed(facts: Sequence[Fact]) -> set[int]:
+    """The ids of changes that only the assistant tells: it may have been asked for a draft.
+
+    They end nothing that a person said, unless that turn's question names what holds from now on.
+    """
+    told = [fact for fact in facts if fact.speaker == ASSISTANT_SPEAKER]
+    prefetch_related_objects(told, "output_links__output")
+    questions = {fact.pk: " ".join(link.output.question for link in fact.output_links.all()) for fact in told}
+    return {fact.pk for fact in told if not value_changes.names_new_value(questions[fact.pk], fact.text)}
 
 
 def _replaceable_facts(facts: Sequence[Fact]) -> list[Fact]:

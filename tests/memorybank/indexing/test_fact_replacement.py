@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
+from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.indexing import document_writer
 from memorybank.indexing.fact_replacement import supersede, supersede_again
 from memorybank.models import Bank, Chat, Fact, FactOutput, SearchDocument
@@ -238,3 +239,17 @@ def test_it_compares_the_facts_of_many_chats_with_later_changes_at_once() -> Non
         supersede_again(bank, [old.pk for old in olds])
     assert replaced(*olds) == [new.pk for new in news]
     assert len(captured) == 2 + len(olds)  # the facts, later changes, and an update for each change
+
+
+@pytest.mark.parametrize(
+    ("question", "ends"),
+    [("Draft an email about a delay.", False), ("We have a new date: 17 May.", True)],
+)
+def test_what_only_the_assistant_says_ends_nothing_that_a_person_said(question: str, ends: bool) -> None:
+    bank = make_bank()
+    say(bank, "a", OLD, answer="")
+    say(bank, "b", question, answer=NEW, at=MONDAY + DAY)
+    cover(bank)
+    old, new = bank.facts.get(text=OLD), bank.facts.get(text=NEW)
+    assert new.speaker == ASSISTANT_SPEAKER
+    assert replaced(old) == [new.pk if ends else None]
