@@ -58,27 +58,31 @@ def open_objections(bank: Bank) -> ErasureRequestQuerySet:
 def objections_by(bank: Bank, author: str, limit: int) -> list[tuple[ErasureRequest, str]]:
     """The objections of a member, newest first, each with the action that decided it: edit, hide or uphold.
 
-    "" if it is open, or if the audit log no longer says; "undone" if the line has its words back or is shown again.
+    "" if it is open, or if the audit log no longer says; "undone" if the line got its words back or is shown again.
     """
     objections = list(bank.erasure_requests.objections().filter(author=author)[:limit])
     closed = {objection.closed_at for objection in objections if objection.closed_at}
     actions = (BankAction.EDIT, BankAction.HIDE, BankAction.UPHOLD)
     events = events_of(bank).filter(at__in=closed, action__in=actions)
-    action: dict[tuple[datetime | None, str], str] = {(event.at, event.actor): event.action for event in events}
+    decisions: dict[tuple[datetime | None, str], Event] = {(event.at, event.actor): event for event in events}
     facts = bank.facts.select_related("entry").in_bulk({pk for each in objections for pk in each.facts})
 
     def outcome(objection: ErasureRequest) -> str:
-        done = action.get((objection.closed_at, objection.closed_by), "")
-        return "undone" if any(_is_undone(done, facts[pk]) for pk in objection.facts if pk in facts) else done
+        decision = decisions.get((objection.closed_at, objection.closed_by))
+        if decision is None:
+            return ""
+        is_undone = any(_is_undone(decision, facts[pk]) for pk in objection.facts if pk in facts)
+        return "undone" if is_undone else decision.action
 
     return [(each, outcome(each)) for each in objections]
 
 
-def _is_undone(done: str, fact: Fact) -> bool:
-    """Whether a fact has its words back after an edit, or is shown after it was hidden."""
-    if done == BankAction.EDIT:  # who wrote a fact by hand is always named as its editor
-        return not fact.original and (not fact.edited_by or fact.entry.method == BY_HAND)
-    return done == BankAction.HIDE and not fact.hidden
+def _is_undone(decision: Event, fact: Fact) -> bool:
+    """Whether a fact got its words back after the decision (who wrote them again decided that), or is shown again."""
+    if decision.action == BankAction.EDIT:  # who wrote a fact by hand is always named as its editor
+        has_original = not fact.original and (not fact.edited_by or fact.entry.method == BY_HAND)
+        return has_original and not decision.detail.get("retyped")
+    return decision.action == BankAction.HIDE and not fact.hidden
 
 
 def jobs_of(bank: Bank) -> QuerySet[Job]:

@@ -28,7 +28,7 @@ from memorybank.safety import quarantine
 from memorybank.safety.escaping import escape
 from memorybank.writing import recording, summarising
 from memorybank.writing.fact_store import hide_sources, set_quarantine, show_sources
-from memorybank.writing.fact_wording import release_reasons, reword, unusual_kinds
+from memorybank.writing.fact_wording import edit_detail, release_reasons, reword
 
 #: The maximum length of a fact written by hand.
 MAX_FACT_CHARACTERS = 1_000
@@ -146,10 +146,10 @@ def edit_facts(
     with _locked_facts(bank, fact_ids, expected) as (row, facts):
         text = _mask(row, _clean_text(text))
         changed = [fact for fact in facts if fact.text != text]
-        kinds = unusual_kinds(changed)
+        detail = edit_detail(changed, text)
         for fact in changed:
             reword(fact, text, actor, now, quarantine.reason(text) if screened else "")
-        _finish_edit(row, changed, actor, now, **kinds)
+        _finish_edit(row, changed, actor, now, **detail)
         hooks.notify(row.pk, Change.LINE_HELD_BACK, [fact.pk for fact in changed if fact.quarantine and screened])
     if changed:
         block_writer.refresh(bank.pk, now=now)

@@ -25,14 +25,20 @@ def release_reasons(bank: Bank, facts: Iterable[Fact]) -> dict[int, str]:
     return {event.detail["fact"]: event.detail["reason"] for event in events.order_by("pk")}  # the newest one counts
 
 
-def unusual_kinds(facts: Iterable[Fact]) -> dict[str, Any]:
-    """For the audit log, the kinds of unedited facts that do not follow from their text, for when it is given back."""
+def edit_detail(facts: Iterable[Fact], text: str) -> dict[str, Any]:
+    """What the audit log says of an edit to ``text`` beside the facts.
+
+    ``kinds`` of unedited facts that do not follow from their text, for when it is given back; ``retyped`` if somebody
+    wrote the original text again.
+    """
+    facts = list(facts)
+    retyped = {"retyped": True} if any(fact.original == text for fact in facts) else {}
     kinds = {
         str(fact.pk): fact.kind
         for fact in facts
         if not fact.original and fact.kind in KINDS_OF_FORM and fact.kind != _kind_by_form(fact.text)
     }
-    return {"kinds": kinds} if kinds else {}
+    return {**retyped, **({"kinds": kinds} if kinds else {})}
 
 
 def reword(fact: Fact, text: str, actor: str, now: datetime, reason: str) -> None:

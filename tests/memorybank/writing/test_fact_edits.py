@@ -194,7 +194,7 @@ def test_an_edited_fact_says_who_corrects_whom_and_keeps_what_was_said() -> None
     fact.refresh_from_db()
     assert (fact.text, fact.speaker, fact.edited_by, fact.original) == (CRANE, "Priya", "", "")
     assert CRANE in block_of(bank)[0]
-    assert list(bank.events.values_list("actor", "detail")[:1]) == [("bob", {"facts": [fact.pk]})]
+    assert list(bank.events.values_list("actor", "detail")[:1]) == [("bob", {"facts": [fact.pk], "retyped": True})]
     assert sound(bank)
 
 

@@ -301,6 +301,15 @@ class OwnLinesTest(MemoryPageCase):
         self.assertContains(page, "It stands as it was before")
         self.assertNotContains(page, "Corrected by")
 
+    def test_an_owner_who_writes_the_original_words_after_an_objection_has_corrected_the_line(self) -> None:
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is blue.", actor="alice")
+        self.own(self.bob, do="object", fact=number(self.crane.pk), reason="It is orange.")
+        self.client.force_login(self.alice)
+        self.client.post(self.url("memory-edit"), {"fact": number(self.crane.pk), "text": CRANE})
+        page = self.see(self.bob, "memory-mine")
+        self.assertContains(page, "Corrected by alice")
+        self.assertNotContains(page, "It stands as it was before")
+
     def test_an_objection_to_a_line_of_a_chat_that_is_private_since_shows_no_words(self) -> None:
         self.own(self.vera, do="object", fact=number(self.crane.pk), reason="The quokka is blue.")
         services.set_audience(self.apollo.bank, chat_key="c0", readers=(), actor="bob")
