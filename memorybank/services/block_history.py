@@ -3,7 +3,9 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import BigIntegerField, Exists, OuterRef, Q
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast
 
 from memorybank.clock import PRESENT, at_present
 from memorybank.models import Bank, BlockLineVersion, Event, Output
@@ -21,12 +23,14 @@ def block_lines_changed(bank: Bank, moments: Collection[datetime]) -> BlockLineV
 
 
 def block_lines_missing(bank: Bank, moment: datetime, to: datetime | None = None) -> bool:
-    """Whether the history may lack lines of a given time, or of the time until ``to``.
+    """Whether the history may lack lines of a given time, or of the time ``to``.
 
     Those of erased and of replaced messages are deleted; those of chats that are private now are withheld.
     """
+    if to and to != moment and block_lines_missing(bank, to):
+        return True
     ended = Q(until__isnull=False, until__lt=moment)
-    withheld = bank.line_versions.filter(since__lte=to or moment).exclude(withheld_for=[]).exclude(ended)
+    withheld = bank.line_versions.filter(since__lte=moment).exclude(withheld_for=[]).exclude(ended)
     return _erased_since(bank, moment) or withheld.exists() or _replaced_since(bank, moment)
 
 
@@ -40,9 +44,10 @@ def _erased_since(bank: Bank, moment: datetime) -> bool:
 def _replaced_since(bank: Bank, moment: datetime) -> bool:
     """Whether a message of a public chat from before ``moment`` got a new version afterwards."""
     outputs = Output.objects.filter(chat__bank=bank, chat__private=False)
-    newer = outputs.filter(created_at__gt=moment, status=Output.Status.OK).exclude(replaces=[])
-    replaced = {pk for replaces in newer.values_list("replaces", flat=True) for pk in replaces}
-    return outputs.filter(pk__in=replaced, created_at__lte=moment).exists()
+    first_replaced = Cast(KeyTransform("0", "replaces"), BigIntegerField())  # the oldest of those that it replaces
+    newer = outputs.filter(created_at__gt=moment, status=Output.Status.OK).annotate(first_replaced=first_replaced)
+    older = Output.objects.filter(pk=OuterRef("first_replaced"), created_at__lte=moment)
+    return newer.filter(Exists(older)).exists()
 
 
 def block_changes(bank: Bank, limit: int, *, before: datetime | None = None) -> list[datetime]:

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -67,6 +69,38 @@ class PastTest(MemoryPageCase):
         self.assertNotContains(before, MAY_BE_MISSING)
         self.assertEqual([MAY_BE_MISSING in page.content.decode() for page in edited], [True, False])
         self.assertContains(self.then(self.alice, at=LATER), MAY_BE_MISSING)
+
+    def test_it_says_between_two_moments_that_lines_of_the_later_one_may_be_missing(self) -> None:
+        moments = [LATER + timedelta(days=days) for days in range(4)]
+        self.replace_one_after_another(2, since=moments[0], step=timedelta(days=2))
+        between = [self.then(self.alice, at=RENDERED_AT, to=to).content.decode() for to in moments]
+        self.assertEqual([MAY_BE_MISSING in page for page in between], [True, True, False, False])
+
+    def test_it_reads_no_more_when_more_messages_are_edited_afterwards(self) -> None:
+        read = []
+        for versions in (3, 30):
+            self.replace_one_after_another(versions, since=LATER, step=timedelta(minutes=1))
+            with CaptureQueriesContext(connection) as queries:
+                self.then(self.alice, at=RENDERED_AT)
+            read.append([len(query["sql"]) for query in queries if "memorybank_output" in query["sql"]])
+        self.assertEqual(read[0], read[1])
+
+    def replace_one_after_another(self, versions: int, *, since: datetime, step: timedelta) -> None:
+        """Bob says something in a chat of its own, and edits it until there are so many versions."""
+        key, replaces = f"edited-{versions}", list[int]()
+        for version in range(versions):
+            at, question = since + version * step, f"The barge weighs {version} tonnes."
+            new = services.record(
+                self.apollo.bank,
+                chat_key=key,
+                author="bob",
+                question=question,
+                answer="Noted.",
+                replaces=replaces,
+                created_at=at,
+                now=at,
+            )
+            replaces = [new.pk]
 
     def test_every_change_is_listed_a_page_after_the_other(self) -> None:
         for hours in range(22):
