@@ -506,6 +506,13 @@ class ReviewTest(MemoryPageCase):
         self.assertIn([False, True, True], because)
         self.assertIn([False, False, False], because)  # the rule is its own reason
 
+    def test_a_rule_that_was_edited_to_harmless_words_is_held_for_its_own_ones(self) -> None:
+        words = "Logs are kept for 90 days."
+        services.edit_facts(self.apollo.bank, fact_ids=[self.rule.pk], text=words, actor="alice")
+        page = self.see(self.alice, "memory-review")
+        self.assertContains(page, words)
+        self.assertNotContains(page, "another part of its message")
+
     def test_members_see_it_as_a_report_that_waits_for_an_owner_until_one_refuses_it(self) -> None:
         page = self.see(self.vera, "memory-facts")
         self.assertContains(page, f"<b>bob</b> says “{RULE}”")
