@@ -90,6 +90,11 @@ class Row:
         """
         return self.fact is not None and not _letters(self.line.text).startswith(_letters(self.fact.text))
 
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether somebody added it by hand, in no chat that anybody can open."""
+        return self.fact is not None and self.fact.entry.method == BY_HAND
+
 
 def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", text)

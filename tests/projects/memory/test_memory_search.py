@@ -65,6 +65,13 @@ class MemorySearchTest(Cast):
         self.assertContains(page, "Fact · From a chat that you cannot open.")
         self.assertContains(self.follow(page, NEW), NEW)
 
+    def test_a_line_that_was_added_by_hand_is_not_called_one_of_a_chat(self) -> None:
+        text = "The wombat sleeps in Lisbon."
+        services.add_fact(self.apollo.bank, text=text, actor="alice")
+        page = self.search(self.alice, "wombat")
+        self.assertContains(page, text)
+        self.assertNotContains(page, "From a chat that you cannot open.")
+
     def test_the_last_word_may_be_the_beginning_of_one_and_whole_words_come_first(self) -> None:
         lamps = "The lamp 22600-B of NWC-2026-14 costs 40 euros.", "The old lamp 22600 costs 55 euros."
         self.remember(self.apollo, "bob", lamps[1], "whole")
