@@ -245,7 +245,8 @@ def joined_writes() -> Iterator[None]:
     it inside a transaction. An error of a write is raised by the statement that it is sent with, in the same savepoint.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    if database.vendor != "postgresql":
+    by_server = database.settings_dict["OPTIONS"].get("server_side_binding")  # then a message is one statement
+    if database.vendor != "postgresql" or by_server:
         yield
         return
     joined = _JoinedWrites(database)
@@ -265,23 +266,29 @@ class _JoinedWrites:
 
     database: Any
     waiting: list[tuple[str, Sequence[Any]]] = field(default_factory=list)
+    sending: bool = False
 
     def send(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
         """Django execute wrapper: send what waits before the statement, in one message with it if possible."""
-        if sql.startswith("SAVEPOINT "):
+        if sql.startswith("SAVEPOINT ") and not self.sending:
             self.waiting.append((sql, ()))
             return None
         if sql.startswith("ROLLBACK TO "):
             self._undo_to(sql.removeprefix("ROLLBACK TO "))
         if not self.waiting:
             return execute(sql, params, many, context)
-        if many or isinstance(params, dict):
+        if many or isinstance(params, dict) or getattr(context["cursor"].cursor, "name", None):
             self.send_waiting()
             return execute(sql, params, many, context)
         waiting, self.waiting = self.waiting, []
-        statements = [*(before for before, _ in waiting), sql if params else sql.replace("%", "%%")]
+        statements = [*(before for before, _ in waiting), sql.replace("%", "%%") if params is None else sql]
         values = [value for _, values in waiting for value in values] + list(params or ())
-        result = execute("; ".join(statements), values, False, context)
+        try:
+            result = execute("; ".join(statements), values, False, context)
+        except Exception:
+            if self.database.connection.info.transaction_status.name == "INTRANS":  # nothing was sent
+                self.waiting = waiting
+            raise
         for _ in waiting:
             context["cursor"].nextset()
         return result
@@ -290,8 +297,12 @@ class _JoinedWrites:
         """Send what waits."""
         if self.waiting:
             sql, params = self.waiting.pop()
-            with self.database.cursor() as cursor:
-                cursor.execute(sql, params)
+            self.sending = True
+            try:
+                with self.database.cursor() as cursor:
+                    cursor.execute(sql, params)
+            finally:
+                self.sending = False
 
     def _undo_to(self, savepoint: str) -> None:
         """Drop the writes after this savepoint: all, unless it waits itself."""

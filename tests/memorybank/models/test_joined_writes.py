@@ -1,7 +1,10 @@
 """Writes whose results nobody reads go to PostgreSQL with the next statement, in their order and in their savepoint."""
 
+from contextlib import suppress
+
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, connection, transaction
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
@@ -92,3 +95,41 @@ def test_an_error_of_one_undoes_its_own_savepoint_only(bank: Bank, chat: Chat) -
             write("UPDATE memorybank_chat SET key = %s WHERE id = %s", ["", chat.pk])
         insert([Chat(bank=bank, key="garden")])
     assert list(Chat.objects.order_by("pk").values_list("key", "title")) == [("kitchen", "Kept"), ("garden", "")]
+
+
+def test_a_write_of_many_rows_comes_after_its_savepoint_and_after_those_before_it(bank: Bank, chat: Chat) -> None:
+    chats = [chat, say(bank, "garden", "Who digs?").chat]
+
+    def rename(chats: list[Chat], title: str) -> None:
+        for each in chats:
+            each.title = title
+        update(chats, ["title"])
+
+    with transaction.atomic(), joined_writes():
+        rename(chats[:1], "first")
+        with transaction.atomic():
+            rename(chats, "second")
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            rename(chats, "Undone")
+            _ = 1 / 0
+    assert set(Chat.objects.values_list("title", flat=True)) == {"second"}
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_an_error_before_anything_is_sent_undoes_its_own_savepoint_only(chat: Chat, text: str) -> None:
+    with transaction.atomic(), joined_writes():
+        chat.title = "Kept"
+        update([chat], ["title"])
+        with suppress(ValueError, DataError), transaction.atomic():  # SQLite stores a zero byte
+            list(Chat.objects.filter(title=text))
+        assert Chat.objects.get().title == "Kept"
+
+
+def test_what_is_read_in_parts_or_has_a_percent_sign_of_its_own_sees_them(chat: Chat) -> None:
+    with transaction.atomic(), joined_writes():
+        chat.title = "Who cooks"
+        update([chat], ["title"])
+        assert [each.title for each in Chat.objects.iterator()] == ["Who cooks"]
+        chat.title = "Who eats"
+        update([chat], ["title"])
+        assert list(Chat.objects.order_by().annotate(rest=F("attempts") % F("id")).values_list("rest")) == [(0,)]
