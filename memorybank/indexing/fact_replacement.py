@@ -6,6 +6,7 @@ long after a chat that outdates it; then the newer facts exist already. If a new
 """
 
 from collections.abc import Callable, Collection, Sequence
+from datetime import date
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -29,8 +30,8 @@ MAX_UNINDEXED_CHATS = 100
 #: Maximum of facts of ongoing states that are compared with a stated end, the newest; and of later changes that are
 #: compared with facts written down after them, the earliest.
 MAX_COMPARED_FACTS = 500
-#: Facts whose newer fact is gone that are compared with the same later changes.
-MAX_COMPARED_TOGETHER = 100
+#: Facts whose newer fact is gone that are compared with the same later changes, and how often with the next of these.
+MAX_COMPARED_TOGETHER, MAX_COMPARISONS = 100, 4
 
 
 def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
@@ -44,7 +45,9 @@ def supersede(bank: Bank, facts: Sequence[Fact]) -> None:
     _link_values(_facts_with_old_values(bank, changing), changing)
     if any(state_changes.states_end(fact.text) for fact in changing):
         _link_states(_ongoing_facts(bank, changing), changing)
-    _link_to_later(bank, facts, excluded=[fact.pk for fact in facts])
+    if facts:
+        since = min(fact.said_on for fact in facts)
+        _link_to_later(bank, facts, since, excluded=[fact.pk for fact in facts])
 
 
 def replaced_by(newer: FactQuerySet) -> list[int]:
@@ -62,15 +65,26 @@ def supersede_again(bank: Bank, fact_ids: Collection[int]) -> None:
         readers.setdefault(fact.entry.chat_id if fact.is_private else None, []).append(fact)
     for of_readers in readers.values():
         for start in range(0, len(of_readers), MAX_COMPARED_TOGETHER):
-            _link_to_later(bank, of_readers[start : start + MAX_COMPARED_TOGETHER])
+            compared: Sequence[Fact] = of_readers[start : start + MAX_COMPARED_TOGETHER]
+            since, after = compared[0].said_on, 0
+            for _ in range(MAX_COMPARISONS):
+                later = _link_to_later(bank, compared, since, after)
+                compared = _replaceable_facts(compared)
+                if not compared or len(later) < MAX_COMPARED_FACTS:
+                    break
+                since, after = later[-1].said_on, later[-1].pk
 
 
-def _link_to_later(bank: Bank, facts: Sequence[Fact], *, excluded: Sequence[int] = ()) -> None:
-    """Link those of ``facts``, all with the same readers, that a fact said later replaces."""
-    if later := _later_changes(bank, facts, excluded):
+def _link_to_later(
+    bank: Bank, facts: Sequence[Fact], since: date, after: int = 0, *, excluded: Sequence[int] = ()
+) -> Sequence[Fact]:
+    """Link those of ``facts``, all with the same readers, that the next later changes replace; return these changes."""
+    later = _later_changes(bank, _chat_of(facts), excluded, since, after)
+    if later:
         _link_values(_replaceable_facts(facts), later)
         if ongoing := [fact for fact in _replaceable_facts(facts) if fact.ongoing]:
             _link_states(ongoing, later)
+    return later
 
 
 def _link_values(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
@@ -181,24 +195,25 @@ def _open_facts() -> FactQuerySet:
     return Fact.objects.visible().filter(pinned=False, edited_by="")
 
 
-def _later_changes(bank: Bank, facts: Sequence[Fact], excluded: Sequence[int]) -> list[Fact]:
-    """Leaf facts other than the ``excluded`` that state a change, said since the earliest of ``facts``, in order."""
-    if not facts:
-        return []
-    chat, since = _chat_of(facts), min(fact.said_on for fact in facts)
+def _later_changes(bank: Bank, chat: Chat, excluded: Sequence[int], since: date, after: int = 0) -> list[Fact]:
+    """Leaf facts other than the ``excluded`` that state a change, in order: the earliest since this day, after this id.
+
+    All who may read the chat may read them.
+    """
     excluded = excluded or [0]  # no row has it; by an empty list no row would be found
     if not chat.private:
-        return _PUBLIC_CHANGES.rows(bank.pk, excluded, since)
-    return list(_changes(bank.pk, excluded, since).filter(_around(chat))[:MAX_COMPARED_FACTS])
+        return _PUBLIC_CHANGES.rows(bank.pk, excluded, since, after)
+    return list(_changes(bank.pk, excluded, since, after).filter(_around(chat))[:MAX_COMPARED_FACTS])
 
 
-def _changes(bank: Any, excluded: Any, since: Any) -> FactQuerySet:
+def _changes(bank: Any, excluded: Any, since: Any, after: Any) -> FactQuerySet:
     changes = Fact.objects.filter(bank=bank, changing=True, hidden=False, said_on__gte=since)
+    changes = changes.exclude(said_on=since, pk__lte=after)
     return changes.exclude(entry__chat=None).exclude(pk__in=excluded).order_by("said_on", "pk")
 
 
 _PUBLIC_CHANGES = PreparedQuery(
-    lambda bank, excluded, since: _changes(bank, excluded, since).filter(entry__chat__private=False)[
+    lambda bank, excluded, since, after: _changes(bank, excluded, since, after).filter(entry__chat__private=False)[
         :MAX_COMPARED_FACTS
     ]
 )

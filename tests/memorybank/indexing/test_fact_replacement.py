@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from memorybank import services
 from memorybank.core.turns import ASSISTANT_SPEAKER
 from memorybank.indexing import document_writer
-from memorybank.indexing.fact_replacement import supersede, supersede_again
+from memorybank.indexing.fact_replacement import MAX_COMPARED_FACTS, supersede, supersede_again
 from memorybank.models import Bank, Chat, Fact, FactOutput, SearchDocument
 from tests.support.factories import DAY, HOUR, MONDAY, add_leaf, cover, make_bank, say, sentence
 
@@ -253,3 +253,13 @@ def test_what_only_the_assistant_says_ends_nothing_that_a_person_said(question: 
     old, new = bank.facts.get(text=OLD), bank.facts.get(text=NEW)
     assert new.speaker == ASSISTANT_SPEAKER
     assert replaced(old) == [new.pk if ends else None]
+
+
+def test_many_changes_after_an_old_fact_do_not_keep_a_newer_one_from_its_own() -> None:
+    bank = make_bank()
+    oldest = fact_of(bank, "a", "The launch of Maple is on 4 May.", at=MONDAY - 30 * DAY)
+    moves = [f"The audit of Cedar moved from {n} tons to {n + 1} tons." for n in range(MAX_COMPARED_FACTS + 1)]
+    add_leaf(bank, "c", moves, at=MONDAY - 20 * DAY)
+    old, new = fact_of(bank, "b", OLD), fact_of(bank, "d", NEW, at=MONDAY + DAY)
+    supersede_again(bank, [oldest.pk, old.pk])
+    assert replaced(oldest, old) == [None, new.pk]
