@@ -21,7 +21,9 @@ ARTICLES = frozenset(collect(lambda pack: pack.words.articles))
 _ARTICLES_OF = {pack.code: frozenset(pack.words.articles) for pack in packs()}
 #: Stripped from words that are compared, at both ends and at the end alone; without the question mark and without
 #: signs of numbers or names (C++, -5, .5, ≥).
-_QUOTES_AND_BRACKETS, _STOPS = "\"'“”„‘’«»()[]*`「」『』", ".,;:!…。、，；：！"
+_QUOTES_AND_BRACKETS, _STOPS = "\"'“”„‘’‚«»‹›()[]{}*`「」『』【】《》¿¡", ".,;:!…。、，；：！"
+#: Words of these signs alone only part others.
+_DIVIDERS = frozenset("-–—―/|•·")
 _SENTENCE_STOPS = (*".!?…", "...", "。", "！", "？")
 
 # Words of Latin, Cyrillic, Arabic and similar scripts, or one run of a script without spaces.
@@ -43,8 +45,8 @@ def compared_words(text: str) -> tuple[str, ...]:
     compared, begins = [], True
     for word in text.split():
         bare = word.strip(_QUOTES_AND_BRACKETS)
-        folded = _folded(bare.rstrip(_QUOTES_AND_BRACKETS + _STOPS))
-        if folded and not (folded in articles and (begins or bare.islower())):
+        folded = _folded(word).strip(_QUOTES_AND_BRACKETS).rstrip(_QUOTES_AND_BRACKETS + _STOPS)
+        if not _DIVIDERS.issuperset(folded) and not (folded in articles and (begins or bare.islower())):
             compared.append(folded)
         begins = bare.endswith(_SENTENCE_STOPS)
     return tuple(compared)

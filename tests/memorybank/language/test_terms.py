@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memorybank.language import terms
-from memorybank.language.terms import distinct_terms, may_have_terms, terms_among
+from memorybank.language.terms import compared_words, distinct_terms, may_have_terms, terms_among
 
 FILLING = "lorem ipsum dolor sit amet, consectetur adipiscing elit " * 400
 RUN = "漢字" * 100
@@ -41,3 +41,17 @@ def test_the_stems_of_a_long_text_are_those_of_all_its_words(
 @pytest.mark.parametrize("words", ["catalogue " * 3_000, f"{'catalogue ' * 3_000} log"])
 def test_a_stem_that_many_other_words_contain_is_found(words: str) -> None:
     assert terms_among(words, ["log"]) == distinct_terms(words) & {"log"}
+
+
+def test_texts_that_differ_in_punctuation_compare_as_equal() -> None:
+    ends = ("– since Friday.", "- since Friday!", "(since Friday).", "（since Friday）", "‹since Friday›…")
+    assert {compared_words(f"The crane is orange {end}") for end in ends} == {
+        ("crane", "is", "orange", "since", "friday")
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("-500", "500"), ("> 4", "< 4"), ("C++", "C#"), ("€500", "$500"), (".5", "5")]
+)
+def test_texts_that_differ_in_a_sign_do_not(one: str, other: str) -> None:
+    assert compared_words(one) != compared_words(other)
