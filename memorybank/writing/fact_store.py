@@ -11,7 +11,7 @@ from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, DraftFact
 from memorybank.hooks import Change
 from memorybank.language import tokens
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
-from memorybank.reading.recall.visibility import is_same_statement
+from memorybank.reading.recall.visibility import stating
 from memorybank.safety.quoting import after_speaker
 from memorybank.safety.reasons import is_normative
 
@@ -26,8 +26,10 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     overruled = [fact for fact in kept if fact.entry_id == entry.pk and (fact.hidden or fact.edited_by)]
     position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
-    for draft in drafts:
-        if draft.text not in known_texts and not _is_overruled(draft, overruled):
+    drafts = [draft for draft in drafts if draft.text not in known_texts]
+    repeated = _overruled(drafts, overruled)
+    for place, draft in enumerate(drafts):
+        if draft.text not in known_texts and place not in repeated:
             known_texts.add(draft.text)
             position += 1
             new.append(_fact(entry, position, draft, encoding))
@@ -40,12 +42,13 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     return new
 
 
-def _is_overruled(draft: DraftFact, by: Sequence[Fact]) -> bool:
-    """Whether the draft repeats, for the same turns, the original text of a fact that a person hid or edited."""
-    return any(
-        not set(draft.citations).isdisjoint(fact.citations) and is_same_statement(draft.text, fact.original_text)
-        for fact in by
-    )
+def _overruled(drafts: Sequence[DraftFact], by: Sequence[Fact]) -> set[int]:
+    """The places of the drafts that repeat, for the same turns, the original text of a fact that a person overruled."""
+    places: set[int] = set()
+    for fact in by:
+        about = [n for n, draft in enumerate(drafts) if not set(draft.citations).isdisjoint(fact.citations)]
+        places.update(about[place] for place in stating([drafts[n].text for n in about], fact.original_text))
+    return places
 
 
 def new_fact(entry: Entry, *, citations: Sequence[int], quarantine: str = "", **values: Any) -> Fact:

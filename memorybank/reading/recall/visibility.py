@@ -147,15 +147,22 @@ def _mark_replaced(line: VisibleSentence) -> VisibleSentence:
 
 
 def _stating(lines: Sequence[VisibleSentence], fact: str) -> set[int]:
-    """The places of the lines that state a fact: those with its text, else the same statement, else most of its words.
+    """The places of the lines that state a fact; beside one with its text, only those with all its content words."""
+    texts, stated = [line.text for line in lines], frozenset(terms(fact))
+    places = stating(texts, fact)
+    if fact in texts:
+        places = {place for place in places if stated.issubset(terms(texts[place]))}
+    return {lines[place].place for place in places}
 
-    What a person hid must not be shown in other words, so where nothing else states it, a line of another name counts.
+
+def stating(texts: Sequence[str], fact: str) -> set[int]:
+    """The places of the texts that state a fact: those that say the same, else those with most of its words.
+
+    What a person hid must not be shown in other words, so where nothing else states it, a text of another name counts.
     """
-    if exact := {line.place for line in lines if line.text == fact}:
-        return exact
-    alike = [line for line in lines if shares_most_words(frozenset(terms(line.text)), frozenset(terms(fact)))]
-    same = {line.place for line in alike if not tells_of_others(line.text, fact)}
-    return same or {line.place for line in alike}
+    stated = frozenset(terms(fact))
+    alike = {place for place, text in enumerate(texts) if shares_most_words(frozenset(terms(text)), stated)}
+    return {place for place in alike if not tells_of_others(texts[place], fact)} or alike
 
 
 def is_same_statement(sentence: str, fact: str) -> bool:

@@ -245,6 +245,43 @@ def test_a_hidden_line_leaves_another_that_differs_in_one_word(one: str, other: 
 
 
 @pytest.mark.usefixtures("no_model")
+@pytest.mark.parametrize(
+    "again", ["Tom's zanzibar salary is 5000 euros a month!", "TOM'S zanzibar salary is 5000 euros a month."]
+)
+def test_a_hidden_line_is_not_recalled_from_where_it_is_repeated(again: str) -> None:
+    bank, said = make_bank(), "Tom's zanzibar salary is 5000 euros a month."
+    say(bank, "salary", f"{said} {again}", at=MONDAY, answer="")
+    run(MONDAY + HOUR)
+    for fact in Fact.objects.filter(text__contains="zanzibar"):
+        services.hide(bank, fact_ids=[fact.pk], actor="alice", now=MONDAY + HOUR)
+    assert services.recall(bank, "zanzibar salary", kinds=["output"]) == []
+    assert "zanzibar" not in services.prompt_memory(bank, question="What is Tom's zanzibar salary?").recalled.text
+
+
+@pytest.mark.parametrize(
+    ("hidden", "draft"),
+    [
+        ("The zanzibar audit is on 9 June.", "The zanzibar audit is on the 9th of June."),
+        ("Tom gets a zanzibar salary of 5k euros a month.", "Tom gets a zanzibar salary of 5,000 euros a month."),
+        ("The zanzibar audit is on Tuesday 9 June 2026.", "The zanzibar audit is on Tuesday 2026-06-09."),
+    ],
+)
+def test_a_hidden_line_does_not_come_back_in_another_notation(
+    hidden: str, draft: str, model: ScriptedLLM, tuned: Any
+) -> None:
+    tuned(REBUILD_AFTER_UPDATES=0)
+    bank = make_bank()
+    say(bank, "audit", hidden, answer="")
+    model.enqueue(f"- fact: {hidden} [1]")
+    run(MONDAY + HOUR)
+    services.hide(bank, fact_ids=list(Fact.objects.values_list("pk", flat=True)), actor="alice", now=MONDAY + HOUR)
+    say(bank, "audit", "The ferry to Lisbon sails every Tuesday.", at=MONDAY + 2 * HOUR, answer="")
+    model.enqueue(f"- fact: {draft} [1]\n- fact: The ferry to Lisbon sails. [2]")
+    run(MONDAY + DAY)
+    assert "zanzibar" not in visible_text(bank)
+
+
+@pytest.mark.usefixtures("no_model")
 def test_an_edited_line_of_a_digest_stands_for_what_it_was_made_of() -> None:
     bank, line = digested()
     say(bank, "fresh", "Hello there.", at=MONDAY + HOUR, answer="")
