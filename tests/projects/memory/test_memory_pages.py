@@ -253,6 +253,13 @@ class NowTest(MemoryPageCase):
         services.disable(self.apollo.bank, actor="alice")
         self.assertContains(self.see(self.bob), "Memory is off")
 
+    def test_the_project_says_where_what_others_said_is_only_while_memory_is_on(self) -> None:
+        self.begin_chat(self.bob, self.apollo)
+        text = "What others said in theirs is in memory, unless private."
+        self.assertContains(self.see(self.bob, "project"), text)
+        services.disable(self.apollo.bank, actor="alice")
+        self.assertNotContains(self.see(self.bob, "project"), text)
+
     def test_the_project_and_its_chats_link_to_it(self) -> None:
         for page in (self.url("project"), self.chat_url(self.begin_chat(self.bob, self.apollo))):
             self.client.force_login(self.bob)
