@@ -132,7 +132,14 @@ from memorybank.services.block_history import (
     block_lines_changed,
     block_lines_missing,
 )
-from memorybank.services.chats import chats_of, create_chat, reader_count, readers_of, rename_chat
+from memorybank.services.chats import (
+    bank_of_chat,
+    chats_of,
+    create_chat,
+    reader_count,
+    readers_of,
+    rename_chat,
+)
 from memorybank.services.checkpoints import (
     checkpoints_after,
     compaction_of,

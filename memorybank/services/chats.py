@@ -19,6 +19,14 @@ def chats_of(bank: Bank) -> ChatQuerySet:
     return bank.chats.all()
 
 
+def bank_of_chat(field: str) -> Subquery:
+    """The bank of the chat that a row's ``field`` refers to, looked up for each row.
+
+    With a join, PostgreSQL without recent statistics begins with all chats of the bank.
+    """
+    return Subquery(Chat.objects.filter(pk=OuterRef(field)).order_by().values("bank"))
+
+
 def create_chat(bank: Bank, *, key: str, private: bool | None = None, readers: Collection[str] = ()) -> Chat:
     """Create a chat without turns; only ``readers`` may read it if it is private (default: the bank's setting)."""
     private = bank.new_chats_private if private is None else private

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from django.conf import settings
-from django.db.models import Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Max, Q, QuerySet
 
 from memorybank import services
-from memorybank.services import Bank, Chat, Output, PreparedQuery
+from memorybank.services import Bank, Output, PreparedQuery
 from projects.models import ConversationNode
 
 from .. import side_calls
@@ -62,13 +62,8 @@ STEPS_OF_CHAT = PreparedQuery(
 
 
 def nodes_of(bank: Any, shared: Q) -> QuerySet[ConversationNode]:
-    """The nodes of a bank, given by its id, that share a hash.
-
-    The bank is looked up for each node that was found. With a join, PostgreSQL without recent statistics begins with
-    all chats of the bank.
-    """
-    chat = Chat.objects.filter(pk=OuterRef("chat")).order_by()
-    return ConversationNode.objects.filter(shared).alias(of_bank=Subquery(chat.values("bank"))).filter(of_bank=bank)
+    """The nodes of a bank, given by its id, that share a hash."""
+    return ConversationNode.objects.filter(shared).alias(of_bank=services.bank_of_chat("chat")).filter(of_bank=bank)
 
 
 def _candidates(bank: Any, places: list[Any], last_turn: list[Any]) -> QuerySet[ConversationNode, tuple[Any, ...]]:
