@@ -4,9 +4,9 @@
 
 Both servers run all the time, on one database, and are asked in turns by 16 clients at once, so that a busy moment hits
 both alike: of one project with the sample's memory, and spread over eight, because turns of one project are recorded one
-after another. The other seven have little memory, so only the ratios of both can be compared. Database, upstream and clients share the machine: beside the ratio stands how many processors were busy, and
-with what, because where one process and its database keep all of them busy, a second process cannot do more.
-Target: ≥ 1.8 ×.
+after another. The other seven have little memory, so only the ratios of both can be compared. Database, upstream and
+clients share the machine: beside the ratio stands how many processors were busy, and with what, because where one
+process and its database keep all of them busy, a second process cannot do more. Target: ≥ 1.8 ×.
 """
 
 import argparse
@@ -68,15 +68,11 @@ def _processor_seconds(server: int) -> dict[str, float]:
         except OSError:  # it has ended
             continue
         _, parent, *values = values.split()
-        part = (
-            "database"
-            if name.endswith("(postgres")
-            else "web"
-            if server in (int(path.parent.name), int(parent))
-            else ""
-        )
-        if part:
-            spent[part] += TICK * sum(map(int, values[9:11]))
+        seconds = TICK * sum(map(int, values[9:11]))
+        if name.endswith("(postgres"):
+            spent["database"] += seconds
+        elif server in (int(path.parent.name), int(parent)):
+            spent["web"] += seconds
     return {**spent, "clients": sum(os.times()[:2])}
 
 
