@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.core.identity import GENERIC_TERMS, Marks, is_another, marks
+from memorybank.core.identity import GENERIC_TERMS, is_another, marks
 from memorybank.core.value_changes import CLAUSE_BREAK, HEDGED, is_stated, is_value, replacements, value_phrase
 from memorybank.language import collect, packs, whole_words
 from memorybank.language.sentences.negation import denies
@@ -46,12 +46,13 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class ClauseSubject:
-    """The subject of a clause: its content words, its names, its speaker if they speak of themselves, and its marks."""
+    """The subject of a clause: its content words, its names, its speaker if they speak of themselves, and its text."""
 
     terms: frozenset[str]
     names: frozenset[str]
     speaker: frozenset[str]
-    marks: Marks
+    clause: str
+    text: str
 
 
 def is_ongoing(text: str) -> bool:
@@ -117,7 +118,7 @@ def _is_same(ongoing: ClauseSubject, ended: ClauseSubject) -> bool:
         and len(shared) >= MIN_SHARED_TERMS
         and is_known
         and ongoing.speaker <= shared
-        and not is_another(ongoing.marks, ended.marks)
+        and not _are_of_two_things(ongoing, ended)
     )
 
 
@@ -143,8 +144,12 @@ def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, min_shared: float) 
     """Whether both have the same subject, besides a value of the same kind."""
     shared = ongoing.terms & moved.terms
     is_known = len(shared) >= MIN_SHARED_TERMS or bool(shared & (ongoing.names | moved.names))
-    is_other = is_another(ongoing.marks, moved.marks)
-    return len(shared) >= min_shared and is_known and ongoing.speaker <= shared and not is_other
+    is_shared = len(shared) >= min_shared and is_known and ongoing.speaker <= shared
+    return is_shared and not _are_of_two_things(ongoing, moved)
+
+
+def _are_of_two_things(ongoing: ClauseSubject, other: ClauseSubject) -> bool:
+    return is_another(marks(ongoing.clause, ongoing.text), marks(other.clause, other.text))
 
 
 def _differs(clause: str, value: str) -> bool:
@@ -186,7 +191,7 @@ def _topic(sign: re.Match[str], speaker: str) -> ClauseSubject:
 
 def _subject_of(text: str, own: frozenset[str], around: str = "") -> ClauseSubject:
     named = (word for word in ELIDED.sub("", text).split() if any(c.isupper() for c in word))
-    return ClauseSubject(_content(text) | own, own.union(*map(terms, named)), own, marks(text, around or text))
+    return ClauseSubject(_content(text) | own, own.union(*map(terms, named)), own, text, around or text)
 
 
 def _content(text: str) -> frozenset[str]:

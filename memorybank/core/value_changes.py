@@ -94,10 +94,14 @@ def replacements(text: str) -> list[ValueChange]:
 
 def is_stated(text: str) -> bool:
     """Whether the text states something and does not suppose it. "Se" introduces no condition in Spanish."""
+    if HEDGED.search(text):
+        return False
+    last_words = {word for match in CONDITION.finditer(text) for word in words(match[0])[-1:]}
+    if not last_words:
+        return True
     code = detect_language(words(text))
     conditions = pack(code).clauses.conditions if code else collect(lambda pack: pack.clauses.conditions)
-    last_words = (words(match[0])[-1:] for match in CONDITION.finditer(text))
-    return not HEDGED.search(text) and not any(word in conditions for last in last_words for word in last)
+    return last_words.isdisjoint(conditions)
 
 
 def _matches(text: str) -> Iterator[ValueChange]:

@@ -109,12 +109,11 @@ def _link_states(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
 
 def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact, Fact], bool]) -> None:
     """Link each older fact to the first newer fact that ends it and is not quarantined."""
-    by_assistant = _unconfirmed(newer) if any(old.speaker != ASSISTANT_SPEAKER for old in older) else set()
     for new in newer:
-        candidates = [old for old in older if old.said_on <= new.said_on]
-        if new.pk in by_assistant:
-            candidates = [old for old in candidates if old.speaker == ASSISTANT_SPEAKER]
-        ended = _said_before([old for old in candidates if is_over(old, new)], new)
+        ended = _said_before([old for old in older if old.said_on <= new.said_on and is_over(old, new)], new)
+        by_assistant = [old for old in ended if old.speaker == ASSISTANT_SPEAKER]
+        if new.speaker == ASSISTANT_SPEAKER and len(by_assistant) < len(ended) and not _is_confirmed(new):
+            ended = by_assistant
         Fact.objects.filter(pk__in=[old.pk for old in ended]).update(superseded_by=new)
         if new.quarantine:  # the facts it replaces stay in use
             continue
@@ -123,15 +122,13 @@ def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact,
         older = [old for old in older if old not in ended]
 
 
-def _unconfirmed(facts: Sequence[Fact]) -> set[int]:
-    """The ids of changes that only the assistant tells: it may have been asked for a draft.
+def _is_confirmed(change: Fact) -> bool:
+    """Whether the question of a turn names what holds from now on.
 
-    They end nothing that a person said, unless that turn's question names what holds from now on.
+    A change that only the assistant tells ends nothing that a person said: it may have been asked for a draft.
     """
-    told = [fact for fact in facts if fact.speaker == ASSISTANT_SPEAKER]
-    prefetch_related_objects(told, "output_links__output")
-    questions = {fact.pk: " ".join(link.output.question for link in fact.output_links.all()) for fact in told}
-    return {fact.pk for fact in told if not value_changes.names_new_value(questions[fact.pk], fact.text)}
+    questions = change.output_links.values_list("output__question", flat=True)
+    return value_changes.names_new_value(" ".join(questions), change.text)
 
 
 def _replaceable_facts(facts: Sequence[Fact]) -> list[Fact]:

@@ -122,11 +122,11 @@ def _apply_changes(lines: list[VisibleSentence], changes: Iterable[ChangedFact])
     A line of which only a part was replaced stays, marked, if it says enough besides.
     """
     for text, correction, end in changes:
-        words, stating = frozenset(terms(text)), _stating(lines, text)
+        words, places = frozenset(terms(text)), _stating(lines, text)
         after: list[VisibleSentence] = []
         for line in lines:
             line_words = frozenset(terms(line.text))
-            if line.place not in stating or (end and len(line_words & words) < MIN_SHARED_WORDS_OF_PART * len(words)):
+            if line.place not in places or (end and len(line_words & words) < MIN_SHARED_WORDS_OF_PART * len(words)):
                 after.append(line)
             elif correction:
                 after.append(line._replace(speaker=correction[0], text=correction[1], reported=0, approved=True))
