@@ -175,6 +175,7 @@ def test_processes_of_both_versions_work_side_by_side(tmp_path: Path) -> None:
                     version.invite()
                 worker.terminate()
                 assert worker.wait(PROCESS_TIMEOUT_SECONDS) == 0, owner.output()[-3000:]
+                [[history.last_unjudged_end]] = owner.ask("SELECT max(id) FROM memorybank_fact")
                 go_on(working, owner)
             wait_until(lambda: not unsettled(owner), "settled", owner)
             for version in (old, new):

@@ -49,6 +49,8 @@ class FaultHistory:
     pins: dict[str, tuple[str, bool | None]] = field(default_factory=dict)
     #: Who may read a chat of a project; None: not known.
     audiences: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    #: Facts up to this one were written by a release that lets one crate's move end another's place; not judged.
+    last_unjudged_end: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     lock: Lock = field(default_factory=Lock)
 
@@ -174,7 +176,9 @@ class FaultHistory:
             # Whoever pins what was replaced says that it holds, also when it is unpinned later.
             if before in stands - edited - self.pins.keys() and after in says:
                 yield f"{before} stands although {after} replaced it"
-        ends = "memorybank_fact f JOIN memorybank_fact n ON n.id = f.superseded_by_id"
+        ends = (
+            f"memorybank_fact f JOIN memorybank_fact n ON n.id = f.superseded_by_id AND n.id > {self.last_unjudged_end}"
+        )
         for old, new in ask(f"SELECT f.text, n.text FROM {ends}"):
             if set(CRATE.findall(old)).isdisjoint(crates := set(CRATE.findall(new))) and crates:
                 yield f"{new!r} ended {old!r}"
