@@ -58,7 +58,8 @@ def open_objections(bank: Bank) -> ErasureRequestQuerySet:
 def objections_by(bank: Bank, author: str, limit: int) -> list[tuple[ErasureRequest, str]]:
     """The objections of a member, newest first, each with the action that decided it: edit, hide or uphold.
 
-    "" if it is open, or if the audit log no longer says; "undone" if the line got its words back or is shown again.
+    "original" if its decision gave the line its original words back; "undone" if a later one did, or shows it again;
+    "" if it is open, or if the audit log no longer says.
     """
     objections = list(bank.erasure_requests.objections().filter(author=author)[:limit])
     closed = {objection.closed_at for objection in objections if objection.closed_at}
@@ -71,6 +72,8 @@ def objections_by(bank: Bank, author: str, limit: int) -> list[tuple[ErasureRequ
         decision = decisions.get((objection.closed_at, objection.closed_by))
         if decision is None:
             return ""
+        if decision.detail.get("undone"):
+            return "original"
         is_undone = any(_is_undone(decision, facts[pk]) for pk in objection.facts if pk in facts)
         return "undone" if is_undone else decision.action
 

@@ -37,6 +37,7 @@ MAX_OBJECTIONS_SHOWN = 20
 OUTCOMES = {
     "edit": _("Corrected by %(name)s"),
     "hide": _("Hidden by %(name)s"),
+    "original": _("Original words restored by %(name)s"),
     "undone": _("It stands as it was before"),
     "uphold": _("Left as it is by %(name)s"),
     "": _("Decided by %(name)s"),

@@ -298,8 +298,17 @@ class OwnLinesTest(MemoryPageCase):
         self.own(self.vera, do="object", fact=number(self.crane.pk), reason="It is orange.")
         self.own(self.bob, do="original", fact=number(self.crane.pk))
         page = self.see(self.vera, "memory-mine")
-        self.assertContains(page, "It stands as it was before")
+        self.assertContains(page, "Original words restored by bob")
         self.assertNotContains(page, "Corrected by")
+
+    def test_an_owner_who_restores_the_original_words_has_undone_no_decision(self) -> None:
+        services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is blue.", actor="alice")
+        self.own(self.vera, do="object", fact=number(self.crane.pk), reason="It is orange.")
+        self.client.force_login(self.alice)
+        self.client.post(self.url("memory-edit"), {"fact": number(self.crane.pk), "do": "original"})
+        page = self.see(self.vera, "memory-mine")
+        self.assertContains(page, "Original words restored by alice")
+        self.assertNotContains(page, "It stands as it was before")
 
     def test_an_owner_who_writes_the_original_words_after_an_objection_has_corrected_the_line(self) -> None:
         services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is blue.", actor="alice")
