@@ -16,7 +16,7 @@ from memorybank.clock import PRESENT, at_present
 from memorybank.core.fact_state import FactState
 from memorybank.core.memory_line import MemoryLine
 from memorybank.language.terms import distinct_terms, may_have_terms
-from memorybank.models import NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
+from memorybank.models import BY_HAND, NOBODY, Bank, ErasureRequest, Fact, FactOutput, FactSource, Output
 from memorybank.models.fact import FactQuerySet
 from memorybank.reading.recall.hits import facts_about
 from memorybank.reading.recall.index_terms import content_words
@@ -37,7 +37,7 @@ _LAST_WORD = re.compile(r"\W*([^\W_]+(?:['’.-][^\W_]+)*)")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The author, time and chat of a turn that is a source of a fact, without its text."""
+    """The author, time and chat of a turn that is a source of a fact, without its text. ``method`` took the fact."""
 
     output: int
     sequence: int
@@ -46,6 +46,12 @@ class Origin:
     author: str
     at: datetime
     metadata: Mapping[str, Any] = field(compare=False)
+    method: str = field(compare=False)
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether somebody added it to memory by hand, in no chat that anybody can open."""
+        return self.method == BY_HAND
 
 
 def browse(bank: Bank, *, viewer: str = NOBODY) -> FactQuerySet:
@@ -150,7 +156,7 @@ def origins(bank: Bank, facts: Collection[Fact], *, viewer: str = NOBODY) -> dic
     """For each of these facts, the turns it rests on that ``viewer`` may read, oldest first. Two queries."""
     ids = [fact.pk for fact in facts]
     turns = Output.objects.filter(chat__bank=bank).visible_to(viewer).order_by("sequence").distinct()
-    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at", "metadata")
+    columns = ("pk", "sequence", "chat_id", "chat__key", "author", "created_at", "metadata", "facts__entry__method")
     origins_by_fact: dict[int, list[Origin]] = defaultdict(list)
     for relation in ("facts", "facts__restated_by"):  # a leaf's facts, lines of digests
         for fact, *turn in turns.filter(**{f"{relation}__in": ids}).values_list(relation, *columns):

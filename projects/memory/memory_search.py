@@ -74,8 +74,11 @@ def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
         for fact in facts.with_places().annotate(reader_count=services.reader_count("entry__chat"))
         if fact.pk in valid or memory_rows.replaced_by(fact)
     ]
-    for fact in sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES_OF_ONE]:
+    best = sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES_OF_ONE]
+    origins = services.origins(project.bank, [fact for fact in best if not fact.entry.is_leaf], viewer=person)
+    for fact in best:
         row = memory_rows.fact_row(fact)
+        row.by_hand = memory_rows.written_by_hand(origins[fact.pk])
         yield FoundLine(row, project, _address(project, fact, row.fact_ids[0], words), rank[fact.pk])
 
 

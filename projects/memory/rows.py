@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils.formats import date_format
 from django.utils.text import Truncator, capfirst
+from django.utils.timezone import localdate
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -23,6 +24,7 @@ from memorybank.services import (
     Fact,
     Granularity,
     MemoryLine,
+    Origin,
     Text,
     public_id,
 )
@@ -67,7 +69,7 @@ class Row:
     ``heading`` is that within its day or period, if any. ``fact_ids`` are public ids. ``pieces`` are parts of the text,
     and whether each is a reason for quarantine; with ``is_of_message`` another part of its message is the reason.
     ``own`` are the facts of it that its reader may correct, ``own_turns`` the addresses of its turns in the reader's
-    own chats.
+    own chats. ``by_hand`` says of a digest's line who wrote it by hand.
     """
 
     line: MemoryLine | Fact
@@ -80,6 +82,7 @@ class Row:
     pieces: list[tuple[str, bool]] = field(default_factory=list)
     is_of_message: bool = False
     own: list[Fact] = field(default_factory=list)
+    by_hand: str = ""
     own_turns: list[str] = field(default_factory=list)
 
     @property
@@ -258,6 +261,15 @@ def day_or_period(fact: Fact) -> str:
     if fact.entry.is_leaf:
         return day_text(fact.said_on)
     return _period(Granularity(fact.entry.granularity).period.label, fact.entry.period_start)
+
+
+def written_by_hand(origins: Collection[Origin]) -> str:
+    """Who wrote by hand all that a line rests on, and when; "" if some of it was said in a chat, or nothing is left."""
+    if not origins or not all(origin.is_by_hand for origin in origins):
+        return ""
+    names = ", ".join(dict.fromkeys(origin.author for origin in origins))
+    newest = max(origin.at for origin in origins)
+    return gettext("Written by hand by %(names)s, %(day)s") % {"names": names, "day": day_text(localdate(newest))}
 
 
 def day_text(day: date) -> str:

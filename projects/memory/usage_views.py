@@ -31,7 +31,7 @@ class UsedLine:
     line, for a line that only others may read the source of. ``why`` is the address of its sources page, ``own_turns``
     those of its turns in the reader's own chats. ``wrong`` is the id of its fact that the reader may correct or object
     to. ``place`` is its index among all lines that the answer was given, ``number`` its citation number in the answer
-    (0: not cited). Without ``has_source`` the messages it came from are deleted.
+    (0: not cited). ``by_hand`` says who wrote it by hand. Without ``has_source`` the messages it came from are deleted.
     """
 
     place: int
@@ -40,6 +40,7 @@ class UsedLine:
     wrong: int | None = None
     own_turns: list[str] = field(default_factory=list)
     number: int = 0
+    by_hand: str = ""
     has_source: bool = True
     facts: str = ""
     day: str = ""
@@ -103,12 +104,14 @@ def _fact_lines(
         if remaining:
             address = [project.tenant.slug, project.slug, remaining[0].pk]
             why = reverse("memory-why", args=address) if may_explain else ""
-            turns = dict.fromkeys(origin.output for fact in remaining for origin in origins[fact.pk])
+            of_line = [origin for fact in remaining for origin in origins[fact.pk]]
+            turns = dict.fromkeys(origin.output for origin in of_line)
             shared = remaining[0].pk if not (viewer or may_explain) else None
             wrong = next((fact.pk for fact in remaining if fact.pk in own_words), shared)
             own_turns = [pages[pk] for pk in turns if pk in pages]
-            day = rows.day_or_period(remaining[0])
-            lines.append(UsedLine(place, remaining[0], why, wrong, own_turns, has_source=bool(turns), day=day))
+            used = UsedLine(place, remaining[0], why, wrong, own_turns, has_source=bool(turns))
+            used.day, used.by_hand = rows.day_or_period(remaining[0]), rows.written_by_hand(of_line)
+            lines.append(used)
     return lines
 
 

@@ -390,6 +390,12 @@ class MemoryUsedTest(TurnCase):
     def used(self) -> Any:
         return self.client.get(self.url("used", self.turn))
 
+    def test_a_line_that_was_added_by_hand_says_who_wrote_it_and_when(self) -> None:
+        self.chat = self.begin_chat(self.bob, self.apollo)
+        services.add_fact(self.apollo.bank, text="The wombat is in Porto.", actor="alice", now=NOON)
+        self.turn = self.answered(self.bob, self.chat)
+        self.assertContains(self.used(), "Written by hand by alice, 2 March 2026", count=1)
+
     def test_each_line_leads_to_its_source_as_far_as_she_may_see_it(self) -> None:
         page = self.used()
         ferry = Output.objects.get(chat__key="ferry")
