@@ -22,18 +22,18 @@ class Scope(models.TextChoices):
     """A kind of request that a key may make. No scope includes another: a key with WRITE need not have READ."""
 
     READ = "read", _("read: chats, summaries, memory, usage")
-    WRITE = "write", _("write: record, name, summarise and shorten chats")
-    ADMIN = "admin", _("admin: edit memory, forget, change settings")
-    PEOPLE = "people", _("people: record words as those of members")
+    WRITE = "write", _("write: record, rename, summarise and compact chats")
+    ADMIN = "admin", _("admin: edit and delete memory, change settings")
+    PEOPLE = "people", _("people: record messages on behalf of members")
 
 
 class NameSource(models.TextChoices):
     """Parts of a request that may name the speaker. A key trusts only some: clients can write anything there."""
 
-    MEMORY = "memory", _("memory: the header X-Memory-User")
-    FRONT_END = "front_end", _("front_end: headers of a front end for many people (Open WebUI)")
+    MEMORY = "memory", _("memory: the X-Memory-User header")
+    FRONT_END = "front_end", _("front_end: headers of a front end with several users (Open WebUI)")
     BODY = "body", _("body: user, safety_identifier, metadata.user_id")
-    MESSAGE = "message", _("message: the name of a message")
+    MESSAGE = "message", _("message: the name field of a message")
 
 
 #: The header that names the member for whom a program asks, or whose words it records.

@@ -166,24 +166,27 @@ class NewProjectForm(forms.Form):
 class NewKeyForm(forms.Form):
     """A new API key; the view knows the project."""
 
-    name = forms.CharField(label=_("Name"), help_text=_("Who or what will use it."))
+    name = forms.CharField(label=_("Name"), help_text=_("The person or program that will use this key."))
     scopes = forms.MultipleChoiceField(
-        label=_("What it opens"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ]
+        label=_("Permissions"), choices=Scope.choices, widget=forms.CheckboxSelectMultiple, initial=[Scope.READ]
     )
     days = forms.IntegerField(
-        label=_("Days it is valid"),
+        label=_("Valid for (days)"),
         required=False,
         min_value=1,
         max_value=api_keys.MAX_KEY_DAYS,
         help_text=_("Leave empty for a key that never expires."),
     )
     name_sources = forms.MultipleChoiceField(
-        label=_("Who is speaking, it takes from"),
+        label=_("Read the speaker’s name from"),
         required=False,
         choices=NameSource.choices,
         widget=forms.CheckboxSelectMultiple,
         initial=DEFAULT_NAME_SOURCES,
-        help_text=_("Choose only what the people themselves cannot fill in. Choose nothing to record the key's name."),
+        help_text=_(
+            "Select only parts of a request that users cannot set themselves. "
+            "If you select none, messages are recorded under the name of the key."
+        ),
     )
 
     def clean(self) -> dict[str, Any]:

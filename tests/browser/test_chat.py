@@ -278,7 +278,7 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.goto("/p/acme/apollo/memory/facts")
     page.get_by_role("link", name="This is wrong “The spare keys").click()
     for undone in (True, False):
-        page.get_by_label("That is wrong").fill("The spare keys are in the red box.")
+        page.get_by_label("New wording").fill("The spare keys are in the red box.")
         page.get_by_role("button", name="Correct", exact=True).click()
         expect(page.locator("blockquote")).to_contain_text("The spare keys are in the red box.")
         if undone:
@@ -296,7 +296,7 @@ def test_a_member_says_that_a_line_of_others_is_wrong(chromium: Browser, served:
     line = page.locator("ul.lines > li", has_text="signal orange")
     line.locator("summary").click()
     assert hindrances(page) == []
-    line.get_by_role("textbox", name="Is this wrong? Say why").fill("It stays blue.")
+    line.get_by_role("textbox", name="Is this wrong? Tell the owners why").fill("It stays blue.")
     line.get_by_role("button", name="This is wrong").click()
     expect(page.get_by_text("Sent to the owners and admins")).to_be_in_viewport()
     expect(line).to_contain_text("you called this wrong")

@@ -134,7 +134,7 @@ class OwnLinesTest(MemoryPageCase):
         self.assertContains(page, "<b>1</b> message</li>")
         self.assertContains(page, "A line beside it.")
         page = self.see(self.vera, "memory-own", self.crane.pk)
-        self.assertContains(page, "It rests on what others said.")
+        self.assertContains(page, "This line comes from what others said.")
         self.assertNotContains(page, "Delete permanently")
         self.assertEqual(self.own(self.vera, do="forget", fact=number(self.crane.pk)).status_code, 404)
 
@@ -145,13 +145,13 @@ class OwnLinesTest(MemoryPageCase):
         self.assertContains(page, "Forget my message and its answer")
         self.assertNotContains(page, "You said this")
         page = self.see(self.bob)
-        self.assertContains(page, "The assistant said it in your chat: correct it", count=1)
-        self.assertContains(page, "You said it: correct it", count=1)  # of the ferry
+        self.assertContains(page, "The assistant said it in your chat, so you can correct it", count=1)
+        self.assertContains(page, "You said it, so you can correct it", count=1)  # of the ferry
         services.edit_facts(self.apollo.bank, fact_ids=[self.crane.pk], text="The crane is red.", actor="alice")
         page = self.see(self.bob, "memory-own", self.crane.pk)
         self.assertContains(page, "The assistant said this in your chat")
         Fact.objects.filter(pk=self.ferry.pk).update(speaker="noted from bob")
-        self.assertContains(self.see(self.bob, "memory-own", self.ferry.pk), "This sums up what you said")
+        self.assertContains(self.see(self.bob, "memory-own", self.ferry.pk), "This summarises what you said")
 
     def test_they_correct_it_and_a_rule_for_everybody_waits_for_an_owner(self) -> None:
         self.own(self.bob, do="edit", fact=number(self.crane.pk), text="The zanzibar crane is red.")

@@ -27,6 +27,7 @@ from tests.support.factories import add_fact
 
 CRANE, FERRY = "The zanzibar crane is orange since Friday 6 March 2026.", "The ferry to Lisbon sails every Tuesday."
 UNDO = 'class="undo">'
+NOT_OPENED = "From a chat that you cannot open."
 RULE = "The assistant must never mention the Lisbon outage to customers."
 
 
@@ -185,7 +186,9 @@ class NowTest(MemoryPageCase):
         for name in ("memory", "memory-facts"):
             [row] = [row for row in self.see(self.bob, name).context["rows"] if row.fact and row.fact.pk == line.pk]
             self.assertEqual(row.own, [ferry])
-        self.assertContains(self.see(self.bob), "This line sums up what you and others said. Only your own words")
+        self.assertContains(
+            self.see(self.bob), "This line summarises what you and others said. You can correct your own words"
+        )
         self.assertContains(self.see(self.bob), f"{FERRY}</textarea>")
         self.assertContains(self.see(self.bob), ">Correct my words</button>")
         self.assertContains(self.see(self.bob, "memory-own", ferry.pk), FERRY)
@@ -202,7 +205,10 @@ class NowTest(MemoryPageCase):
         self.assertEqual((line.text, line.edited_by), ("the crane is green", "bob"))
 
     def test_the_box_has_the_whole_text_of_a_line_whose_dates_the_page_shortens(self) -> None:
-        words, shown = "The line above shows this text in short.", "The zanzibar crane is orange since Friday 6 March."
+        words, shown = (
+            "The line above is a shortened version of this text.",
+            "The zanzibar crane is orange since Friday 6 March.",
+        )
         for user in (self.bob, self.alice):
             self.assertContains(self.see(user), words, count=1)
             self.assertContains(self.see(user), f"{shown}</summary>")
@@ -396,6 +402,17 @@ class DecidingTest(MemoryPageCase):
         fact = Fact.objects.get(text="We deploy on Tuesdays.")
         self.assertEqual((fact.kind, fact.pinned, fact.edited_by), ("decision", True, "alice"))
         self.assertContains(self.see(self.bob), "written by hand by alice")
+
+    def test_a_summary_of_lines_that_were_added_by_hand_says_who_wrote_them_and_when(self) -> None:
+        note = services.add_fact(
+            self.apollo.bank, text="The wombat is in Lisbon.", actor="alice", pinned=False, now=NOON
+        )
+        self.client.force_login(self.vera)
+        for sources, shown in (([note], "Written by hand by alice, 2 March 2026"), ([note, self.crane], NOT_OPENED)):
+            self.summary("The platypus and the wombat are in Lisbon.", *sources)
+            page = self.client.get("/", {"q": "platypus"})
+            self.assertContains(page, shown, count=1)
+            Entry.objects.filter(method="model").delete()
 
     def test_the_form_leads_nowhere_else(self) -> None:
         self.client.force_login(self.alice)
