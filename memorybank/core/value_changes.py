@@ -65,8 +65,8 @@ _MARKS = f" '*_`{_QUOTATION_MARKS}"
 _WORD_CHARACTER = re.compile(r"\w")
 #: A value is denied by a negation at most this many words before it: "can't start on 20 April".
 MAX_WORDS_TO_NEGATION = 4
-#: The comma of a date is no break: "July 1, 2026".
-CLAUSE_BREAK = re.compile(r"(?<=[.,;!?])\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
+#: The comma of a date is no break: "July 1, 2026"; nor is the stop of an ordinal number: "3. Mai".
+CLAUSE_BREAK = re.compile(r"(?<=[.,;!?])(?<!\b\d\.)(?<!\b\d\d\.)\s(?!\d{4}\b)|[()\n、。，；：]| – | — ")
 
 
 @dataclass(frozen=True, slots=True)
