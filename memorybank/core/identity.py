@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.language import collect
+from memorybank.language import collect, whole_words
 from memorybank.language.terms import terms, words
 
 GENERIC_TERMS = frozenset(terms(" ".join(collect(lambda pack: pack.changes.generic))))
 #: A word in letters that have capitals, with its numbers: also within text without spaces.
 _NAME = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]+(?:[-_./]?\d[\w-]*)?")
+#: A word that speakers use for themselves.
+FIRST_PERSON = re.compile(whole_words(lambda pack: pack.states.own), re.IGNORECASE)
 _NUMBERED = re.compile(r"\b([^\W\d_]+) (\d+)\b(?![.,:]\d)")
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memorybank.core.identity import GENERIC_TERMS, is_another, marks
+from memorybank.core.identity import FIRST_PERSON, GENERIC_TERMS, is_another, marks
 from memorybank.core.value_changes import CLAUSE_BREAK, HEDGED, is_stated, is_value, replacements, value_phrase
 from memorybank.language import collect, packs, whole_words
 from memorybank.language.sentences.negation import denies
@@ -19,7 +19,6 @@ WAITING = re.compile(whole_words(lambda pack: pack.states.waiting), re.IGNORECAS
 ENDED = re.compile(whole_words(lambda pack: pack.states.ended), re.IGNORECASE)
 ARRIVED = re.compile(whole_words(lambda pack: (*pack.states.ended, *pack.states.arrived)), re.IGNORECASE)
 UPCOMING = re.compile(whole_words(lambda pack: pack.states.upcoming), re.IGNORECASE)
-FIRST_PERSON = re.compile(whole_words(lambda pack: pack.states.own), re.IGNORECASE)
 MOVED = tuple(
     re.compile(value_phrase(template, spaced=pack.spaced), re.IGNORECASE)
     for pack in packs()

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from memorybank.core.identity import GENERIC_TERMS, Marks, is_another, marks
+from memorybank.core.identity import FIRST_PERSON, GENERIC_TERMS, Marks, is_another, marks
 from memorybank.core.turns import DraftFact, Turn
 from memorybank.language import alternation, collect, detect_language, pack, packs, plain, whole_words
 from memorybank.language.characters import cjk_length
@@ -149,15 +149,20 @@ def is_one_of_a_kind(value: str) -> bool:
     return any(c.isdigit() for c in value) and any(c.isupper() for c in value) and not own & GENERIC_TERMS
 
 
-def is_replaced(older: str, newer: str, replacement: ValueChange, *, decided: bool = False) -> bool:
+def is_replaced(
+    older: str, newer: str, replacement: ValueChange, *, decided: bool = False, same_speaker: bool = True
+) -> bool:
     """Whether ``older`` states the replaced value about the subject of the replacement in ``newer``.
 
-    If the value is one of a kind and the older sentence is a decision for it (``decided``), that is enough.
+    If the value is one of a kind and the older sentence is a decision for it (``decided``), that is enough. What two
+    people say of themselves ("my rent") is about two things.
     """
     if not _contains(older, replacement.old) or _has_new_value(older, replacement):
         return False
     if any(_contains(r.old, replacement.old) or _contains(replacement.old, r.old) for r in replacements(older)):
         return False  # it also says that this value no longer holds
+    if not same_speaker and all(_is_of_speaker(text, replacement.old) for text in (older, newer)):
+        return False
     if decided and is_one_of_a_kind(replacement.old):
         return True
     is_same_kind = subjects(older, replacement.old) & subjects(newer, replacement.old)
@@ -291,6 +296,11 @@ def _subject_clauses(text: str, value: str) -> Iterator[str]:
     for number, clause in enumerate(clauses):
         if _contains(clause, value):
             yield from [before for before in clauses[number::-1] if _subjects(before, value)][:1]
+
+
+def _is_of_speaker(text: str, value: str) -> bool:
+    """Whether a clause that gives the value its subject says it of the speaker."""
+    return any(FIRST_PERSON.search(clause) for clause in _subject_clauses(text, value))
 
 
 def _subjects(clause: str, value: str) -> frozenset[str]:

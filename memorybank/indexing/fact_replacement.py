@@ -14,9 +14,11 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, prefetch_related_objects
 
 from memorybank.core import state_changes, value_changes
-from memorybank.core.extraction.kinds import is_question
+from memorybank.core.extraction.kinds import is_question, is_request
 from memorybank.core.state_changes import Statement
 from memorybank.core.turns import ASSISTANT_SPEAKER
+from memorybank.language import plain
+from memorybank.language.sentences import sentences
 from memorybank.language.terms import terms
 from memorybank.models import Bank, Chat, ChatReader, Entry, Fact, FactOutput, FactQuerySet
 from memorybank.prepared import PreparedQuery
@@ -92,9 +94,10 @@ def _link_values(older: Sequence[Fact], newer: Sequence[Fact]) -> None:
     replacements = {new: value_changes.replacements(new.text) for new in newer}
 
     def is_replaced(old: Fact, new: Fact) -> bool:
-        decided = old.kind == Fact.Kind.DECISION
+        decided, same_speaker = old.kind == Fact.Kind.DECISION, old.speaker == new.speaker
         return any(
-            value_changes.is_replaced(old.text, new.text, change, decided=decided) for change in replacements[new]
+            value_changes.is_replaced(old.text, new.text, change, decided=decided, same_speaker=same_speaker)
+            for change in replacements[new]
         )
 
     _link(older, [new for new in newer if replacements[new]], is_replaced)
@@ -123,12 +126,14 @@ def _link(older: Sequence[Fact], newer: Sequence[Fact], is_over: Callable[[Fact,
 
 
 def _is_confirmed(change: Fact) -> bool:
-    """Whether the question of a turn names what holds from now on.
+    """Whether the question of a turn states what holds from now on.
 
     A change that only the assistant tells ends nothing that a person said: it may have been asked for a draft.
     """
     questions = change.output_links.values_list("output__question", flat=True)
-    return value_changes.names_new_value(" ".join(questions), change.text)
+    said = (sentence for question in questions for sentence in sentences(plain(question)))
+    stated = [s for s in said if value_changes.is_stated(s) and not (is_question(s) or is_request(s))]
+    return value_changes.names_new_value(" ".join(stated), change.text)
 
 
 def _replaceable_facts(facts: Sequence[Fact]) -> list[Fact]:

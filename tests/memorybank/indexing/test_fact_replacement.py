@@ -243,7 +243,13 @@ def test_it_compares_the_facts_of_many_chats_with_later_changes_at_once() -> Non
 
 @pytest.mark.parametrize(
     ("question", "ends"),
-    [("Draft an email about a delay.", False), ("We have a new date: 17 May.", True)],
+    [
+        ("Draft an email about a delay.", False),
+        ("Draft an email which says that 17 May would be nice.", False),
+        ("Would 17 May be better?", False),
+        ("We have a new date: 17 May.", True),
+        ("Good news. The new date is 17 May. Can you tell the clinics?", True),
+    ],
 )
 def test_what_only_the_assistant_says_ends_nothing_that_a_person_said(question: str, ends: bool) -> None:
     bank = make_bank()
@@ -253,6 +259,24 @@ def test_what_only_the_assistant_says_ends_nothing_that_a_person_said(question: 
     old, new = bank.facts.get(text=OLD), bank.facts.get(text=NEW)
     assert new.speaker == ASSISTANT_SPEAKER
     assert replaced(old) == [new.pk if ends else None]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My rent is 900 euro.", "My rent went from 900 euro to 950 euro."),
+        ("My desk is in Room 12.", "My desk moved from Room 12 to Room 14."),
+        ("Mein Urlaub beginnt am 3. Juni.", "Mein Urlaub wurde vom 3. Juni auf den 9. Juni verschoben."),
+        ("Mi turno empieza el 3 de mayo.", "Mi turno cambió del 3 de mayo al 9 de mayo."),
+    ],
+)
+def test_nobody_ends_what_another_said_of_themselves(older: str, newer: str) -> None:
+    bank = make_bank()
+    for day, (chat, text, author) in enumerate((("a", older, "Priya"), ("b", newer, "Omar"), ("c", newer, "Priya"))):
+        say(bank, chat, text, answer="", author=author, at=MONDAY + day * DAY)
+        cover(bank)
+    [first, of_another, own] = bank.facts.order_by("pk")
+    assert replaced(first, of_another, own) == [own.pk, None, None]
 
 
 def test_many_changes_after_an_old_fact_do_not_keep_a_newer_one_from_its_own() -> None:
