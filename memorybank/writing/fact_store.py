@@ -10,8 +10,9 @@ from memorybank.core import state_changes
 from memorybank.core.turns import ASSISTANT_SPEAKER, OWN_PREFERENCE, DraftFact
 from memorybank.hooks import Change
 from memorybank.language import tokens
+from memorybank.language.repetition import tells_of_others
 from memorybank.models import Bank, Entry, Fact, FactSource, KeptFact
-from memorybank.reading.recall.visibility import stating
+from memorybank.reading.recall.visibility import is_same_statement, stating
 from memorybank.safety.quoting import after_speaker
 from memorybank.safety.reasons import is_normative
 
@@ -27,7 +28,7 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     position = max((fact.position for fact in kept if fact.entry_id == entry.pk), default=-1)
     new = []
     drafts = [draft for draft in drafts if draft.text not in known_texts]
-    repeated = _overruled(drafts, overruled)
+    repeated = _overruled(drafts, overruled, [fact for fact in kept if not (fact.hidden or fact.edited_by)])
     for place, draft in enumerate(drafts):
         if draft.text not in known_texts and place not in repeated:
             known_texts.add(draft.text)
@@ -42,13 +43,22 @@ def write_facts(entry: Entry, drafts: Iterable[DraftFact], *, kept: list[Fact]) 
     return new
 
 
-def _overruled(drafts: Sequence[DraftFact], by: Sequence[Fact]) -> set[int]:
-    """The places of the drafts that repeat, for the same turns, the original text of a fact that a person overruled."""
+def _overruled(drafts: Sequence[DraftFact], by: Sequence[Fact], others: Sequence[Fact]) -> set[int]:
+    """The places of the drafts that repeat, for the same turns, the original text of a fact that a person overruled.
+
+    Of two sentences that were said, a draft may repeat one of the ``others``: it then tells of what the first does not.
+    """
     places: set[int] = set()
     for fact in by:
         about = [n for n, draft in enumerate(drafts) if not set(draft.citations).isdisjoint(fact.citations)]
-        places.update(about[place] for place in stating([drafts[n].text for n in about], fact.original_text))
+        repeating = [about[place] for place in stating([drafts[n].text for n in about], fact.original_text)]
+        beside = [other.text for other in others if other.detail and fact.detail]
+        places.update(n for n in repeating if not _repeats_another(drafts[n].text, fact.original_text, beside))
     return places
+
+
+def _repeats_another(draft: str, overruled: str, beside: Sequence[str]) -> bool:
+    return tells_of_others(draft, overruled) and any(is_same_statement(draft, text) for text in beside)
 
 
 def new_fact(entry: Entry, *, citations: Sequence[int], quarantine: str = "", **values: Any) -> Fact:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memorybank import llm, services
-from memorybank.exceptions import InvalidInput
+from memorybank.exceptions import InvalidInput, LLMUnavailable
 from memorybank.language.sentences.splitting import with_full_stop
 from memorybank.llm.scripted import ScriptedLLM
 from memorybank.models import Bank, Entry, Fact, Output
@@ -279,6 +279,19 @@ def test_a_hidden_line_does_not_come_back_in_another_notation(
     model.enqueue(f"- fact: {draft} [1]\n- fact: The ferry to Lisbon sails. [2]")
     run(MONDAY + DAY)
     assert "zanzibar" not in visible_text(bank)
+
+
+def test_a_note_of_the_sentence_beside_a_hidden_one_is_written(model: ScriptedLLM) -> None:
+    bank, said = make_bank(), "{} a year in the harbour office."
+    hidden, other = said.format("Anna earns 84,000 euro"), said.format("Tom earns 62,000 euro")
+    model.answer = LLMUnavailable("HTTP 500")
+    say(bank, "salaries", f"{hidden} {other}", answer="")
+    run(MONDAY + HOUR)
+    services.hide(bank, fact_ids=[Fact.objects.get(text=hidden).pk], actor="alice", now=MONDAY + HOUR)
+    model.answer = "- fact: Tom earns 62,000 euro in the harbour office. [1]\n- fact: In the harbour office, Anna earns 84,000. [1]"
+    run(MONDAY + DAY)
+    notes = Fact.objects.filter(detail=False).values_list("text", flat=True)
+    assert list(notes) == [note]
 
 
 @pytest.mark.usefixtures("no_model")
