@@ -252,7 +252,7 @@ def _ranked_sentences(
 
     Of the notes that cite it, those of which it is the best turn; the others still count as said of this turn.
     """
-    found = []
+    found: list[tuple[float, int, ReadSentence, tuple[str, ...], bool]] = []
     asks = not matcher.asked.isdisjoint(turn.new.words)
     named_speakers = {speaker for speaker in turn.new.speakers if matcher.names(speaker)}
     for sentence in turn.new.sentences:
@@ -262,13 +262,14 @@ def _ranked_sentences(
         source = note_values.get(line.place, turn)
         value = source.value * matcher.relevance(share, named) * sentence.worth / sentence.length
         value *= REPLACED_PART_FACTOR ** len(line.ends) if line.ends else 1.0
-        found.append(RankedSentence((-value, -turn.pk, line.place), turn.pk, sentence, shared_words, named))
-    found.sort()
-    values = discount_same_turn([(one.value, one.sentence.tokens) for one in found], matcher.profile.enough)
-    for value, ranked in zip(values, found, strict=True):
-        place = ranked.sentence.line.place
+        found.append((-value, line.place, sentence, shared_words, named))
+    found.sort()  # a turn has one sentence at each place
+    values = discount_same_turn(
+        [(-negated, sentence.tokens) for negated, _, sentence, *_ in found], matcher.profile.enough
+    )
+    for value, (_, place, sentence, shared_words, named) in zip(values, found, strict=True):
         if place not in note_values or note_values[place].turn == turn.pk:
-            yield ranked._replace(sort_key=(-value, -turn.pk, place))
+            yield RankedSentence((-value, -turn.pk, place), turn.pk, sentence, shared_words, named)
 
 
 def discount_same_turn(sentences: Iterable[tuple[float, int]], enough: int) -> Iterator[float]:
