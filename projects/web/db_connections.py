@@ -1,5 +1,6 @@
 """Release this thread's database connection while it is idle, or keep it for the next request."""
 
+import select
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ def release_connection() -> None:
 def kept_connection() -> Iterator[None]:
     """Reuse the thread's connection from earlier work, unless it is broken, old or pooled."""
     connection.close_if_unusable_or_obsolete()
+    if _is_silent():
+        connection.health_check_done = True  # type: ignore[attr-defined]  # Django need not ask the server
     fresh = connection.connection is None
     try:
         yield
@@ -28,3 +31,12 @@ def kept_connection() -> Iterator[None]:
             release_connection()
         elif fresh and connection.connection is not None:
             connection.close_at = time.monotonic() + CONNECTION_SECONDS
+
+
+def _is_silent() -> bool:
+    """Whether this thread's connection to PostgreSQL has nothing to read: a server that ends a connection says so."""
+    if connection.vendor != "postgresql" or connection.connection is None:
+        return False
+    poll = select.poll()
+    poll.register(connection.connection.fileno(), select.POLLIN)
+    return not poll.poll(0)
