@@ -20,19 +20,10 @@ from django.db.models.query import ModelIterable
 from django.db.models.sql import UpdateQuery
 
 Row = TypeVar("Row")
+_NUMBERS = models.BigIntegerField, models.BooleanField, models.IntegerField, models.PositiveIntegerField
+_KEYS_AND_TEXTS = models.ForeignKey, models.OneToOneField, models.CharField, models.TextField
 #: Fields that store these values, but none of a subclass, as they are. To find that out, Django takes ten times longer.
-PLAIN_FIELDS: frozenset[type[Field[Any, Any]]] = frozenset(
-    [
-        models.BigIntegerField,
-        models.BooleanField,
-        models.CharField,
-        models.ForeignKey,
-        models.IntegerField,
-        models.OneToOneField,
-        models.PositiveIntegerField,
-        models.TextField,
-    ]
-)
+PLAIN_FIELDS: frozenset[type[Field[Any, Any]]] = frozenset([*_NUMBERS, *_KEYS_AND_TEXTS])
 PLAIN_VALUES = frozenset([str, int, bool, type(None)])
 #: A value, or a list of numbers or texts for an ``__in``.
 Value = int | str | date | None | Sequence[int] | Sequence[str]
@@ -75,28 +66,52 @@ class PreparedQuery(Generic[Row]):
 
     def rows(self, *values: Value) -> list[Row]:
         """Execute the query with these values and return all rows."""
-        padded = [_padded(value) if isinstance(value, list | tuple) else value for value in values]
         database = connections[DEFAULT_DB_ALIAS]  # looked up once: Django's ``connection`` is looked up at each use
-        query = self._prepare(database, [len(value) if isinstance(value, list) else None for value in padded])
-        params = [_value(database, padded, param) if isinstance(param, Parameter) else param for param in query.params]
+        query, params = self._prepare(database, values)
         with database.cursor() as cursor:
             cursor.execute(query.sql, params)
-            rows: list[Any] = cursor.fetchall()
-        if query.converters:
-            rows = [_converted(row, query.converters, database) for row in rows]
-        if query.model:
-            return [query.model.from_db(DEFAULT_DB_ALIAS, query.fields, row) for row in rows]  # type: ignore[misc]
-        return rows
+            return _read(query, cursor.fetchall(), database)
 
     def first(self, *values: Value) -> Row | None:
         """The first row, or None. ``build`` should limit the query to one row."""
         return next(iter(self.rows(*values)), None)
 
-    def _prepare(self, database: Any, lengths: list[int | None]) -> _Compiled:
+    def lock(self, *values: Value) -> None:
+        """Lock the rows of a ``select_for_update`` with these values; nobody reads them: see :func:`write`."""
+        query, params = self._prepare(connections[DEFAULT_DB_ALIAS], values)
+        write(query.sql, params)
+
+    def _prepare(self, database: Any, values: Sequence[Value]) -> tuple[_Compiled, list[Any]]:
+        """The compiled query, and these values as its parameters."""
+        padded = [_padded(value) if isinstance(value, list | tuple) else value for value in values]
+        lengths = [len(value) if isinstance(value, list) else None for value in padded]
         form = (database.vendor, *lengths)
         if form not in self._compiled:
             self._compiled[form] = _compile(self._build(*[_parameter(*pair) for pair in enumerate(lengths)]), database)
-        return self._compiled[form]
+        query = self._compiled[form]
+        return query, [
+            _value(database, padded, param) if isinstance(param, Parameter) else param for param in query.params
+        ]
+
+
+def first_of_each(*asked: tuple[PreparedQuery[Any], *tuple[Value, ...]]) -> list[Any]:
+    """The first row of each of these queries with its values, or None; on PostgreSQL in one message, in this order."""
+    database = connections[DEFAULT_DB_ALIAS]
+    if not _takes_several_statements(database):
+        return [query.first(*values) for query, *values in asked]
+    queries, params = zip(*(query._prepare(database, values) for query, *values in asked), strict=True)
+    with database.cursor() as cursor:
+        cursor.execute("; ".join(query.sql for query in queries), [value for own in params for value in own])
+        found = []
+        for query in queries:
+            found.append(next(iter(_read(query, cursor.fetchall(), database)), None))
+            cursor.nextset()
+    return found
+
+
+def _takes_several_statements(database: Any) -> bool:
+    """Whether a message may have several statements: on PostgreSQL, unless the server fills in their parameters."""
+    return database.vendor == "postgresql" and not database.settings_dict["OPTIONS"].get("server_side_binding")
 
 
 class PreparedUpdate:
@@ -156,6 +171,15 @@ def _compile(queryset: QuerySet[Any, Any], database: Any) -> _Compiled:
     return _Compiled(sql, list(params), compiler.get_converters(expressions), model, fields)
 
 
+def _read(query: _Compiled, rows: list[Any], database: Any) -> list[Any]:
+    """The rows of a query as its model or as values."""
+    if query.converters:
+        rows = [_converted(row, query.converters, database) for row in rows]
+    if query.model:
+        return [query.model.from_db(DEFAULT_DB_ALIAS, query.fields, row) for row in rows]
+    return rows
+
+
 def _converted(
     row: Sequence[Any], converters: dict[int, tuple[list[Callable[..., Any]], Any]], database: Any
 ) -> tuple[Any, ...]:
@@ -197,6 +221,18 @@ def _insert(database: Any, rows: list[Model], fields: list[Field[Any, Any]], ign
                 row.pk = pk
     for row in rows:
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
+
+
+def insert_while(parent: Model, rows: Iterable[Model]) -> None:
+    """Insert new rows of one model if the row of ``parent`` still exists. No ids are set, and no signals are sent."""
+    database, meta = connections[DEFAULT_DB_ALIAS], parent._meta
+    for row in rows:
+        fields = [field for field in row._meta.local_concrete_fields if not field.primary_key]
+        columns, places = ", ".join(f'"{field.column}"' for field in fields), ", ".join(["%s"] * len(fields))
+        source = f'FROM "{meta.db_table}" WHERE "{meta.pk.column}" = %s'
+        # The names are constants, the values are parameters.
+        sql = f'INSERT INTO "{row._meta.db_table}" ({columns}) SELECT {places} {source}'
+        write(sql, [*_stored(database, row, fields), parent.pk])
 
 
 def update(rows: Iterable[Model], names: Sequence[str]) -> None:
@@ -245,8 +281,7 @@ def joined_writes() -> Iterator[None]:
     it inside a transaction. An error of a write is raised by the statement that it is sent with, in the same savepoint.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    by_server = database.settings_dict["OPTIONS"].get("server_side_binding")  # then a message is one statement
-    if database.vendor != "postgresql" or by_server:
+    if not _takes_several_statements(database):
         yield
         return
     joined = _JoinedWrites(database)

@@ -88,12 +88,12 @@ class BankQuerySet(LeasedQuerySet["Bank"]):
         """Remove a bank that has nothing due from the work queue, until something falls due."""
         self.filter(pk=pk).update(queue_position=None)
 
-    def lock(self, pk: int) -> bool:
-        """Lock a bank's row until the transaction ends; return whether it exists.
+    def lock(self, pk: int) -> None:
+        """Lock a bank's row, if it exists, until the transaction ends.
 
         Code that changes several chats of a bank must take this lock first.
         """
-        return bool(_LOCK.rows(pk))
+        _LOCK.lock(pk)
 
     def touch_index(self, pk: int) -> None:
         """Record that the index changed, which invalidates cached index data."""

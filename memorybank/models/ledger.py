@@ -15,7 +15,7 @@ from django.db import models, transaction
 from memorybank import conf
 from memorybank.exceptions import LLMError
 from memorybank.llm import tracing
-from memorybank.prepared import PreparedQuery, insert
+from memorybank.prepared import PreparedQuery, insert_while
 
 from .audience import ByAudience
 from .bank import Bank
@@ -102,8 +102,9 @@ class LLMCallQuerySet(models.QuerySet["LLMCall"]):
     def record(self, calls: list[LLMCall], bank: Bank) -> None:
         """Save the calls, unless the bank was deleted."""
         with transaction.atomic(savepoint=False):
-            if calls and Bank.objects.lock(bank.pk):
-                insert(calls)
+            if calls:
+                Bank.objects.lock(bank.pk)
+                insert_while(bank, calls)
 
 
 class LLMCall(models.Model):

@@ -42,11 +42,11 @@ def record(bank: Bank, new: NewOutput, *, now: datetime) -> tuple[Output, bool]:
     """
     new.require_valid(now)
     with _one_transaction():
-        locked = _locked_bank(bank)
+        # A worker may have locked the chat's row, but not the bank's.
+        row, chat = prepared.first_of_each((_BANK, bank.pk), (_CHAT_BY_KEY, bank.pk, new.chat_key))
+        locked, known = _existing(row), None
         if any(are_erased(locked, [new])):
             raise InvalidInput(_("created_at: what was said there up to then has been erased."))
-        # A worker may have locked the chat's row, but not the bank's.
-        chat, known = _CHAT_BY_KEY.first(locked.pk, new.chat_key), None
         if chat is None:
             [chat] = begin_chats(locked, [new])
         elif new.key:
@@ -172,9 +172,10 @@ def complete(bank: Bank, output: Output, outcome: AttemptResult, *, now: datetim
     """
     outcome.require_valid()
     with _one_transaction():
-        locked = _locked_bank(bank)
-        chat = _CHAT.first(locked.pk, output.chat_id)
-        known = _OUTPUT.first(output.chat_id, output.pk)
+        chat_id = output.chat_id
+        asked = (_BANK, bank.pk), (_CHAT, bank.pk, chat_id), (_OUTPUT, chat_id, output.pk)
+        found: tuple[Bank | None, Chat | None, Output | None] = (*prepared.first_of_each(*asked),)
+        locked, chat, known = _existing(found[0]), *found[1:]
         if chat is None or known is None:
             raise InvalidInput(_("message: it was erased before it was answered."))
         if known.status == Output.Status.OK:
@@ -233,10 +234,13 @@ def _locked_bank(bank: Bank) -> Bank:
     The lock makes sequences grow in the order in which turns become ok, so that no watermark passes a turn that is not
     ok yet; and switching the bank on sees every pending turn.
     """
-    locked = _BANK.first(bank.pk)
-    if locked is None:
+    return _existing(_BANK.first(bank.pk))
+
+
+def _existing(bank: Bank | None) -> Bank:
+    if bank is None:
         raise InvalidInput(_("The project has been deleted."))
-    return locked
+    return bank
 
 
 def _locked_chats(bank: Bank, many: Iterable[NewOutput]) -> dict[str, Chat]:

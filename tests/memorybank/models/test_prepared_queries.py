@@ -8,7 +8,7 @@ from django.db.models import F, Q
 from django.test.utils import CaptureQueriesContext
 
 from memorybank.models import Chat, Output, PromptCount
-from memorybank.prepared import PreparedQuery, PreparedUpdate, insert, update
+from memorybank.prepared import PreparedQuery, PreparedUpdate, first_of_each, insert, update
 from tests.support.factories import make_bank, say
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +46,16 @@ def test_it_returns_values_as_django_converts_them() -> None:
     Output.objects.filter(pk=output.pk).update(messages=[{"role": "tool", "content": "ü"}], created_at=NOW)
     assert TURNS.rows([output.chat_id]) == [("Who cooks?", [{"role": "tool", "content": "ü"}], NOW)]
     assert BY_KEYS.rows(bank.pk, ["kitchen"])[0].last_output_at == bank.chats.get().last_output_at
+
+
+def test_several_queries_find_the_first_row_of_each_in_one_message() -> None:
+    bank = make_bank()
+    output = say(bank, "kitchen", "Who cooks?", answer="Mira.")
+    asked = (BY_KEYS, bank.pk, ["kitchen"]), (BY_KEYS, bank.pk, ["garden"]), (TURNS, [output.chat_id])
+    with CaptureQueriesContext(connection) as captured:
+        chat, missing, turn = first_of_each(*asked)
+    assert (chat, missing, turn[0]) == (output.chat, None, "Who cooks?")
+    assert len(captured) == (1 if connection.vendor == "postgresql" else 3)
 
 
 def test_it_compares_times_as_the_database_stores_them() -> None:
