@@ -288,7 +288,8 @@ def test_a_note_of_the_sentence_beside_a_hidden_one_is_written(model: ScriptedLL
     say(bank, "salaries", f"{hidden} {other}", answer="")
     run(MONDAY + HOUR)
     services.hide(bank, fact_ids=[Fact.objects.get(text=hidden).pk], actor="alice", now=MONDAY + HOUR)
-    model.answer = "- fact: Tom earns 62,000 euro in the harbour office. [1]\n- fact: In the harbour office, Anna earns 84,000. [1]"
+    note = "Tom earns 62,000 euro in the harbour office."
+    model.answer = f"- fact: {note} [1]\n- fact: In the harbour office, Anna earns 84,000. [1]"
     run(MONDAY + DAY)
     notes = Fact.objects.filter(detail=False).values_list("text", flat=True)
     assert list(notes) == [note]
