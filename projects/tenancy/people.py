@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, When
 
 from memorybank import services
 from memorybank.services import ANYBODY, NOBODY, Asker, Chat
@@ -43,13 +43,16 @@ def enter_as(project: Project, user: User) -> Asker:
 
     Enters the banks of the tenant's other projects that the user may open, too: the asker has their preferences there.
     """
-    person = person_of(project, user)
+    memberships = Membership.objects.filter(tenant=OuterRef("tenant"), user=user, user__is_active=True)
+    this = Q(pk=project.pk)
+    opened = Project.objects.visible_to(user).filter(this | Q(bank__enabled=True), tenant=project.tenant_id)
+    newest = opened.order_by(Case(When(this, then=0), default=1), "-pk")[: MAX_PROJECTS_ELSEWHERE + 1]
+    with services.all_banks_entered():
+        persons = dict(newest.values_list("bank", Subquery(memberships.values("person"))))
+    person = persons.pop(project.bank_id, None)
     if not person:
         return ANYBODY
-    others = Project.objects.visible_to(user).filter(tenant=project.tenant_id, bank__enabled=True)
-    banks = others.exclude(pk=project.pk).order_by("-pk").values_list("bank", flat=True)[:MAX_PROJECTS_ELSEWHERE]
-    with services.all_banks_entered():
-        elsewhere = tuple(banks)
+    elsewhere = tuple(persons)
     services.also_enter(*elsewhere)
     return Asker(person, user.get_username(), elsewhere)
 

@@ -23,7 +23,7 @@ from tests.support.word_search import places
 
 CRANE = "The zanzibar crane will be painted orange before 17 May 2026."
 #: Queries that opening a chat may take, and those of its list of chats.
-OPENING, LISTING = 17, 2
+OPENING, LISTING = 16, 2
 DEEDS = ("edit-turn", "regenerate", "continue", "show-version", "remember-now", "forget-turn")
 #: Where an earlier version of a turn stays.
 TURN_COLUMNS = ("memorybank.Output.question", "memorybank.Output.answer")
