@@ -154,7 +154,7 @@ class NowTest(MemoryPageCase):
         self.assertContains(self.client.get(mine[1].replace("&amp;", "&")), f'id="{anchor[1:]}"')
         self.assertNotContains(self.see(self.vera), anchor)
         self.assertContains(self.see(self.vera), "1 message in chats of others (bob).")
-        self.assertContains(self.see(self.vera), "until the owners and admins decide: alice.")
+        self.assertContains(self.see(self.vera), "until an owner or admin decides: alice.")
         fact = Fact.objects.get(text__contains="green tea")
         self.assertContains(self.see(self.alice), self.url("memory-why", fact.pk))
         page = self.see(self.alice, "memory-why", fact.pk)
