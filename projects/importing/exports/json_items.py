@@ -30,14 +30,15 @@ def items(stream: Readable) -> Iterator[Any]:
             yield buffer.value()
         return
     buffer.skip("[")
-    if buffer.peek() == "]":
-        return
-    while True:
+    is_first = True
+    while buffer.peek() != "]":
+        if not is_first:
+            buffer.skip(",")
         yield buffer.value()
-        if buffer.peek() != ",":
-            break
-        buffer.skip(",")
+        is_first = False
     buffer.skip("]")
+    if buffer.peek():
+        raise InvalidInput(f"not valid JSON: text after the closing “]” in line {buffer.line}.")
 
 
 class _Buffer:
@@ -47,6 +48,12 @@ class _Buffer:
         self._stream, self._decode = stream, getincrementaldecoder("utf-8-sig")().decode
         self._text, self._start, self._end = "", 0, False
         self._decoder = json.JSONDecoder()
+        self._lines_before = 0
+
+    @property
+    def line(self) -> int:
+        """The number of the line that is read next."""
+        return self._lines_before + self._text.count("\n", 0, self._start) + 1
 
     def peek(self) -> str:
         """The next character that is not white space; "" at the end. Does not consume it."""
@@ -91,5 +98,6 @@ class _Buffer:
             text = self._decode(chunk, self._end)
         except UnicodeDecodeError as error:
             raise InvalidInput("not valid UTF-8.") from error
+        self._lines_before = self.line - 1
         self._text, self._start = self._text[self._start :] + text, 0
         return not self._end

@@ -176,6 +176,18 @@ def test_a_file_that_breaks_off_keeps_what_came_before() -> None:
     assert bad(content)[-1] == "export.json, after item 2: not valid JSON. What follows it in the file was not read."
 
 
+@pytest.mark.parametrize("behind", [b"\n\nThe end.", b"\n\n]", b"\n\n[]", b"\n\n" + b" " * 2**21 + b"{}"])
+def test_text_after_the_end_of_an_array_is_named_and_what_came_before_is_kept(behind: bytes) -> None:
+    content = fixture("chatgpt").rstrip()
+    line = content.count(b"\n") + 3
+    expected = f"text after the closing “]” in line {line}. What follows it in the file was not read."
+    assert list(good(content + behind)) == list(good(content))
+    assert bad(content + behind)[-1].endswith(expected)
+    assert bad(content + b"\n \r\n") == bad(content)
+    with pytest.raises(InvalidInput, match="after the closing “]” in line 3"):
+        read(b"[]" + behind)
+
+
 def test_a_damaged_zip_is_named_and_keeps_what_came_before() -> None:
     noise = random.Random(1).randbytes(3 * 2**20).hex()
     rows = [json.loads(fixture("claude"))[1], {"uuid": "big", "noise": noise}]
