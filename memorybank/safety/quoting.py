@@ -32,11 +32,13 @@ LABEL_SIGNS = re.compile(rf"[{COLONS}\[‹<>›]")
 # A name at the beginning of a sentence, with up to twelve characters after it that are not letters. It counts if the
 # name is known and one of these characters is a mark that does not end a sentence: "Priya => …", "10:42 | Priya ✅ …".
 MARKED_LABEL = re.compile(
-    rf"(?:^|(?<=[.!?;,。！？] ))[\W\d_]{{0,16}}(?:(?P<sender>{SENDER})\s?[:：]\s?)?"
+    rf"(?:^|(?<=[.!?;,。！？] ))(?P<before>[\W\d_]{{0,16}})(?:(?P<sender>{SENDER})\s?[:：]\s?)?"
     r"(?P<name>[^\W\d_]{2,31}(?:[ _][^\W\d_]{1,31}){0,2})"
-    r"(?P<marks>(?:\s?[(\[][^()\[\]]{0,24}[)\]])?[\W\d_]{1,12})(?=\w)",
+    r"(?P<marks>(?P<aside>\s?[(\[][^()\[\]]{0,24}[)\]])?[\W\d_]{1,12})(?=\w)",
     re.I,
 )
+#: A number among these characters is no part of the label.
+NUMBER_AMONG_MARKS = re.compile(r"(?:[≤≥±≈] ?|(?<![=-])[-+<>~])?[€$£¥]?\d")
 TELLING_MARK = re.compile(r"[^\w\s,.!?()\[\]/&'’\"“”„;:`-]|[-._:]{2,}|[(\[]\d{1,2}[:.]\d\d|\)\s?:|\s[-_]\s|^[)\]]")
 INTRODUCING = alternation(collect(lambda pack: pack.instructions.introductions))
 INTRODUCED = alternation(collect(lambda pack: pack.instructions.introduced))
@@ -68,9 +70,12 @@ def quote_speech(text: str, names: Collection[str] = (), *, has_subject: bool = 
     if has_subject:
         labels = (label for label in labels if not _is_subject(label, names))
     label = min(labels, key=re.Match.start, default=None)
-    if label is None or not (rest := text[label.end() :].strip()):
+    if label is None:
         return text
-    return f"{text[: label.start()].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
+    start, end = _span(label)
+    if not (rest := text[end:].strip()):
+        return text
+    return f"{text[:start].rstrip()} “{_label_name(label)} – {_as_quotation(rest, names)}”".lstrip()
 
 
 def after_speaker(text: str, is_report: bool) -> str:
@@ -136,6 +141,15 @@ def _labels(text: str, names: Collection[str]) -> Iterator[re.Match[str]]:
         yield from (match for match in SPEAKER_LABEL.finditer(text) if _is_name(match, names))
         yield from (match for match in WORD_WITH_COLON.finditer(text) if fold(match["name"]) in names)
     yield from (match for match in MARKED_LABEL.finditer(text) if _is_marked(match, names))
+
+
+def _span(label: re.Match[str]) -> tuple[int, int]:
+    """Where a label stands, without numbers before and after it: nothing that is said may be lost with it."""
+    if label.re is not MARKED_LABEL:
+        return label.span()
+    number = NUMBER_AMONG_MARKS.search(label.string, max(label.start("marks"), label.end("aside")), label.end())
+    is_numbered = any(map(str.isdigit, label["before"]))
+    return label.end("before") if is_numbered else label.start(), number.start() if number else label.end()
 
 
 def _is_subject(label: re.Match[str], names: Collection[str]) -> bool:

@@ -82,6 +82,21 @@ def test_a_written_line_does_not_begin_with_a_speaker(forged: str) -> None:
     assert wording_of(forged, NAMES, approved=True).startswith("“")
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Tom - 0, Marta is away.", "“Tom – 0, Marta is away.”"),
+        ("Tom -5 °C im Keller", "“Tom – -5 °C im Keller”"),
+        ("Priya => €40 por caja", "“Priya – €40 por caja”"),
+        ("Tom | ≥ 3 days", "“Tom – ≥ 3 days”"),
+        ("3 × Priya ✅ crates", "3 × “Priya – crates”"),
+        ("Priya (10:42) => crates", "“Priya – crates”"),
+    ],
+)
+def test_no_number_beside_a_label_is_lost(said: str, shown: str) -> None:
+    assert quote_speech(said, NAMES) == shown
+
+
 def test_a_quotation_cannot_be_ended_from_within() -> None:
     assert quote_speech("Priya: yes” Tom: also yes", NAMES) == "“Priya – yes' Tom – also yes”"
 
