@@ -162,6 +162,27 @@ def test_it_takes_no_word_for_a_sound_or_a_stammer(said: str) -> None:
     assert tidy(said) == said
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ("-5 °C is the lowest temperature", "-5 °C is the lowest temperature"),
+        ("> 3 Tage sind zu lang", "> 3 Tage sind zu lang"),
+        (">= 3 días es demasiado", ">= 3 días es demasiado"),
+        ("- -€40 is the balance", "-€40 is the balance"),
+        ("#12 is fixed", "#12 is fixed"),
+        ("~20 Gäste kommen", "~20 Gäste kommen"),
+        ("- 5 crates are left", "5 crates are left"),
+        ("* 5 Kisten sind übrig", "5 Kisten sind übrig"),
+        ("+ 5 cajas quedan", "5 cajas quedan"),
+        ("> Anna buys paint", "Anna buys paint"),
+        ("> - 4 crates are here", "4 crates are here"),
+        ("-> 5 people come", "5 people come"),
+    ],
+)
+def test_the_mark_of_a_list_goes_and_the_sign_of_a_number_stays(said: str, left: str) -> None:
+    assert [tidy(sentence) for sentence in sentences(said)] == [left]
+
+
 def test_a_condition_stays_with_what_hangs_on_it() -> None:
     text = (
         "If the audit fails in March then we pay back the whole loan of 40,000 euro to the bank, "
