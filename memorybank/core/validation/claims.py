@@ -104,11 +104,12 @@ def _foldable(text: str) -> str:
 
 def _tokens(text: str) -> Iterator[Claim]:
     """Claims of the rest: numbers with spaces between their groups, then runs, then number words."""
-    spaced = [match[0] for match in NUMBER.finditer(text) if match[1] == " "]
-    for written in spaced:
-        parts = tuple(_number(digits) for digits in written.split())
-        yield Claim(QUANTITY_CLAIM, values=readings(written), parts=parts)
-        text = text.replace(written, " ; ", 1)
+    for match in reversed([match for match in NUMBER.finditer(text) if match[1] == " "]):
+        if text[: match.start()].endswith((".", ",")):  # "1.2.3 300 users" is a version and a number
+            continue
+        parts = tuple(_number(digits) for digits in match[0].split())
+        yield Claim(QUANTITY_CLAIM, values=readings(match[0]), parts=parts)
+        text = f"{text[: match.start()]} ; {text[match.end() :]}"
     for match in _RUN.finditer(text):
         yield from _run(match[0])
     for match in _NUMBER_WORD.finditer(text):

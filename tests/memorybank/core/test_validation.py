@@ -427,3 +427,31 @@ def test_it_keeps_no_number_that_its_sources_lack(text: str, said: list[str]) ->
 @given(st.text(min_size=1, max_size=200), st.text(max_size=200))
 def test_a_source_supports_itself(text: str, more: str) -> None:
     assert unsupported(text, [f"{text} {more}"]) == "" or unsupported(text, [text]) != ""
+
+
+WRITTEN_NUMBERS = (
+    "1,234 1.234 1'234 1’234 188,204 1,188,204 1.250,75 12.5 €3.50 -500 0 3 09:30 v1.2.3+4 1.2.3 2026-05-03 5% 16GB"
+).split() + ["1 234", "1\u202f234", "12.5 %", "12,5 %", "3. Mai", "8 May 2026"]
+FOLLOWED_BY = ["", ".", ",", ";", ":", "!", "?", ")", "”", "…", " –", ", 3 paid", ". 3 paid", "; 3 paid", " (3 paid)"]
+
+
+@given(
+    st.sampled_from(WRITTEN_NUMBERS),
+    st.sampled_from([*FOLLOWED_BY, " 300 paid", ", 300 paid"]),
+    st.sampled_from(["It read ", "Rows: ", "(", "“", "~", "= "]),
+)
+@settings(max_examples=600)
+def test_a_number_is_known_again_whatever_stands_around_it(number: str, after: str, before: str) -> None:
+    line = f"{before}{number}{after} in Ulm"
+    assert unsupported(line, [f"Marta saw 77 boxes. {before}{number}{after} in Ulm."]) == ""
+    if "300" not in after:  # "1 234 300" is one number
+        assert unsupported(line, [f"{number} rows in Ulm", "3 paid in Ulm"]) == ""
+
+
+@given(st.sampled_from(WRITTEN_NUMBERS), st.sampled_from(FOLLOWED_BY), st.integers(1, 8))
+def test_a_number_with_another_first_digit_is_refused(number: str, after: str, step: int) -> None:
+    first = re.search(r"[1-9]|0$", number)
+    assert first
+    digit = (int(first[0]) - 1 + step) % 9 + 1
+    other = f"{number[: first.start()]}{digit}{number[first.end() :]}"
+    assert unsupported(f"Rows: {other}{after} in Ulm", [f"Rows: {number}{after.replace('3', '')} in Ulm"])
