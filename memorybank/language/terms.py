@@ -41,15 +41,19 @@ def compared_words(text: str) -> tuple[str, ...]:
 
     A capitalised article counts as a word unless it begins a sentence: "Line A" is a name.
     """
-    articles = _ARTICLES_OF.get(detect_language(words(text)), frozenset())
-    compared, begins = [], True
+    compared: list[str] = []
+    articles: set[int] = set()
+    begins = True
     for word in text.split():
         bare = word.strip(_QUOTES_AND_BRACKETS)
         folded = _folded(word).strip(_QUOTES_AND_BRACKETS).rstrip(_QUOTES_AND_BRACKETS + _STOPS)
-        if not _DIVIDERS.issuperset(folded) and not (folded in articles and (begins or bare.islower())):
+        if not _DIVIDERS.issuperset(folded):
+            if folded in ARTICLES and (begins or bare.islower()):
+                articles.add(len(compared))
             compared.append(folded)
         begins = bare.endswith(_SENTENCE_STOPS)
-    return tuple(compared)
+    own = _ARTICLES_OF.get(detect_language(compared), frozenset()) if articles else frozenset()
+    return tuple(word for place, word in enumerate(compared) if place not in articles or word not in own)
 
 
 def _folded(text: str) -> str:
