@@ -8,7 +8,8 @@ from memorybank.language.characters import CJK
 from memorybank.language.sentences.negation import denies
 from memorybank.language.terms import ARTICLES, FUNCTION_WORDS, distinct_terms, words
 
-_WORD = re.compile(rf"[^\W_{CJK}]+(?:[.,:/-](?=\d)[^\W_{CJK}]+)*")
+#: A number has its minus: not the hyphen of "3-5" or "bm-12".
+_WORD = re.compile(rf"(?:(?<!\w)[-−][€$£¥]?(?=\d))?[^\W_{CJK}]+(?:[.,:/-](?=\d)[^\W_{CJK}]+)*")
 _FIRST = re.compile(rf"[^\W_{CJK}]+(?= )")
 _STOP = re.compile(r"[.!?…。！？]")
 _OWN = re.compile(whole_words(lambda pack: pack.states.own), re.IGNORECASE)
@@ -75,5 +76,5 @@ def _words(text: str) -> Iterator[tuple[str, bool]]:
     """The words of a text, each with whether it begins a sentence."""
     end = 0
     for match in _WORD.finditer(text):
-        yield match[0], not end or _STOP.search(text, end, match.start()) is not None
+        yield match[0].replace("−", "-"), not end or _STOP.search(text, end, match.start()) is not None
         end = match.end()

@@ -12,6 +12,7 @@ from memorybank.core import transcript
 from memorybank.core.transcript import SourceItem
 from memorybank.core.validation import ParsedLine
 from memorybank.exceptions import LLMError
+from memorybank.language.repetition import may_repeat
 from memorybank.language.terms import compared_words
 from memorybank.model_calls.session import ModelSession, PromptSpec, Purpose, parallel_parts
 from memorybank.models import Bank
@@ -35,8 +36,9 @@ def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
     """Unite lines that say the same, citing every turn that said it. Pure.
 
     Lines with the same :func:`compared_words` are the same, whatever turns they cite. A later line
-    replaces an earlier one if it has all its words and the same numbers, and cites the same or a neighbouring turn. An
-    earlier line never replaces a later one, which may correct it ("not sure we ship", then "we ship").
+    replaces an earlier one if it goes on after the same words, has the same numbers, and cites the same or a
+    neighbouring turn. What comes before these words may deny them ("Tom denies we ship"). An earlier line never
+    replaces a later one, which may correct it ("not sure we ship", then "we ship").
     """
     kept: dict[str, ParsedLine] = {}
     for line in lines:
@@ -44,7 +46,7 @@ def unite_duplicates(lines: Sequence[ParsedLine]) -> list[ParsedLine]:
         if words in kept:
             kept[words] = _with_citations_of_both(kept[words], line)
             continue
-        for part in [other for other in kept if other in words and _includes(line, words, kept[other], other)]:
+        for part in [other for other in kept if words.startswith(other) and _includes(line, words, kept[other], other)]:
             line = _with_citations_of_both(line, kept.pop(part))
         kept[words] = line
     return list(kept.values())
@@ -56,8 +58,10 @@ def _normalized_words(line: ParsedLine) -> str:
 
 
 def _includes(line: ParsedLine, words: str, part: ParsedLine, part_words: str) -> bool:
-    return _numbers(words) == _numbers(part_words) and any(
-        abs(int(one) - int(other)) <= 1 for one in line.labels for other in part.labels
+    return (
+        _numbers(words) == _numbers(part_words)
+        and any(abs(int(one) - int(other)) <= 1 for one in line.labels for other in part.labels)
+        and may_repeat(part.text, line.text)
     )
 
 

@@ -56,6 +56,20 @@ def test_a_line_gives_way_to_a_later_one_that_says_more_of_the_same_turn_or_the_
     assert merged(line(short, 7), line(full, 9)) == [(short, ("7",)), (full, ("9",))]
 
 
+@pytest.mark.parametrize(
+    ("said", "denied"),
+    [
+        ("The fee is paid.", "Tom denies the fee is paid."),
+        ("We ship on Friday.", "We ship on Friday, which is not what Anna wants."),
+        ("Tom kommt nach Ulm.", "Anna bezweifelt: Tom kommt nach Ulm."),
+        ("La tasa está pagada.", "Es falso: la tasa está pagada."),
+        ("The fee is paid.", "It is a rumour that the fee is paid."),
+    ],
+)
+def test_a_line_does_not_give_way_to_its_denial(said: str, denied: str) -> None:
+    assert merged(line(said, 7), line(denied, 7)) == [(said, ("7",)), (denied, ("7",))]
+
+
 def test_a_later_line_never_gives_way_it_may_be_a_correction() -> None:
     doubt, fact = "Not sure that we ship on Friday.", "We ship on Friday."
     assert merged(line(doubt, 7), line(fact, 7)) == [(doubt, ("7",)), (fact, ("7",))]

@@ -102,6 +102,7 @@ def test_what_the_assistant_repeats_is_neither_a_fact_nor_recalled(said: str, an
     [
         ("Anna has not signed the lease yet.", "Anna has signed the lease of the office."),
         ("The deposit for the office is 4000 euros.", "The deposit for the office is 5000 euros."),
+        ("The balance of the lease account is 500 euros.", "The balance of the lease account is -500 euros."),
         ("Acme signs the contract for the roof.", "Globex signs the contract for the roof."),
         ("The billing of invoices runs on db1.", "The billing of invoices runs on db2."),
         ("The launch of the shop is on 12 May.", "The launch of the shop is not on 12 May."),
