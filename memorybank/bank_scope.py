@@ -14,6 +14,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from memorybank import prepared
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -37,7 +39,7 @@ _entered: ContextVar[_Entered] = ContextVar("entered", default=_NOTHING)
 
 def enter(*bank_ids: int, owners: Iterable[int] = ()) -> None:
     """Enter these banks and owners only, until the end of the request, command or thread."""
-    _entered.set(_Entered(_array(bank_ids), _array(owners)))
+    _set(_Entered(_array(bank_ids), _array(owners)))
 
 
 def enter_banks_in(banks: QuerySet[Any], owners: Iterable[int] = ()) -> None:
@@ -46,19 +48,19 @@ def enter_banks_in(banks: QuerySet[Any], owners: Iterable[int] = ()) -> None:
     if send_with in connection.execute_wrappers:
         with all_banks_entered():
             entered = _Entered(_array(banks.values_list("pk", flat=True)), _array(owners))
-        _entered.set(entered)
+        _set(entered)
 
 
 def also_enter(*bank_ids: int) -> None:
     """Enter these banks in addition to the ones already entered."""
     banks, owners = _entered.get()
     if banks != EVERY:
-        _entered.set(_Entered(_array([*filter(None, banks.strip("{}").split(",")), *bank_ids]), owners))
+        _set(_Entered(_array([*filter(None, banks.strip("{}").split(",")), *bank_ids]), owners))
 
 
 def leave(**_: Any) -> None:
     """Leave everything, at the start of each request, because its thread may have served another request."""
-    _entered.set(_NOTHING)
+    _set(_NOTHING)
 
 
 @contextmanager
@@ -77,7 +79,7 @@ def all_banks_entered() -> Iterator[None]:
 
 def enter_all_banks(**_: Any) -> None:
     """Enter all banks and owners."""
-    _entered.set(_EVERYTHING)
+    _set(_EVERYTHING)
 
 
 def carried(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -110,12 +112,20 @@ def send_with(execute: Callable[..., Any], sql: Any, params: Any, many: bool, co
     return result
 
 
+def _set(entered: _Entered) -> None:
+    """Enter exactly this; writes that wait to be sent belong to what was entered when they were made."""
+    if entered != _entered.get():
+        prepared.send_waiting()
+        _entered.set(entered)
+
+
 @contextmanager
 def _scoped(entered: _Entered) -> Iterator[None]:
     before = _entered.get()
-    _entered.set(entered)
+    _set(entered)
     try:
         yield
+        _set(before)
     finally:
         _entered.set(before)
 

@@ -295,6 +295,12 @@ def joined_writes() -> Iterator[None]:
         database.execute_wrappers.remove(joined.send)
 
 
+def send_waiting() -> None:
+    """Send what waits within :func:`joined_writes` now."""
+    if joined := _joined.get():
+        joined.send_waiting()
+
+
 @dataclass(slots=True, eq=False)
 class _JoinedWrites:
     """Statements that wait for the next one. A savepoint waits, too: nothing is to be undone before that."""

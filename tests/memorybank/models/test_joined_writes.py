@@ -8,6 +8,7 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from memorybank import services
+from memorybank.bank_scope import BANKS, banks_entered, send_with
 from memorybank.models import Bank, Chat, LLMCall, Output
 from memorybank.prepared import insert, joined_writes, update, write
 from tests.support.factories import MONDAY, make_bank, say
@@ -157,3 +158,16 @@ def test_what_is_read_in_parts_or_has_a_percent_sign_of_its_own_sees_them(chat: 
         chat.title = "Who eats"
         update([chat], ["title"])
         assert list(Chat.objects.order_by().annotate(rest=F("attempts") % F("id")).values_list("rest")) == [(0,)]
+
+
+def test_a_write_belongs_to_the_banks_that_were_entered_when_it_was_made(bank: Bank, chat: Chat) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("only PostgreSQL has row-level security")
+    entered = f"UPDATE {Chat._meta.db_table} SET key = current_setting('{BANKS}') WHERE id = %s"
+    with transaction.atomic(), joined_writes(), connection.execute_wrapper(send_with):
+        with banks_entered(bank.pk):
+            write(entered, [chat.pk])
+        with banks_entered(bank.pk + 1):
+            Output.objects.count()
+    chat.refresh_from_db()
+    assert chat.key == f"{{{bank.pk}}}"
