@@ -114,6 +114,8 @@ def _receipt(line: str, number: int) -> dict[str, Any]:
     """Parse a line that ``--receipts`` printed. Raises :class:`CommandError` with a one-line message."""
     try:
         row = json_format.loads(line)
+        if not isinstance(row, dict):
+            raise ValueError("no JSON object: not as --receipts prints it")
         missing = [name for name, kind in RECEIPT.items() if not isinstance(row.get(name), kind)]
         until = row.pop("until", None)
         if missing or set(row) != set(RECEIPT):

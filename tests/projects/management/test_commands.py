@@ -4,6 +4,7 @@ import json
 import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -321,6 +322,13 @@ class TestForgetMemory(CommandCase):
         self.assert_refused(run("forget_memory", "acme/apollo", "--output", public_id(10**8)), "none with this id")
         self.assert_refused(run("forget_memory", "acme/apollo"), "is required")
         self.assert_refused(run("forget_memory", "acme/apollo", "--chat", "a", "--author", "b"), "not allowed with")
+
+    def test_a_line_that_is_no_receipt_is_named(self) -> None:
+        for line, words in [("[]", "no JSON object"), ("1", "no JSON object"), ("{}", "project"), ("{", "line 1")]:
+            with self.subTest(line=line), TemporaryDirectory() as folder:
+                path = Path(folder, "receipts.jsonl")
+                path.write_text(line)
+                self.assert_refused(run("forget_memory", "--replay", path), words)
 
 
 class TestConfigureMemory(CommandCase):
