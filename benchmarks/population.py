@@ -36,6 +36,7 @@ def fill(scale: float) -> list[Bank]:
     for bank, weight in zip(banks, weights, strict=True):
         recall.copy([bank], max(recall.TURNS_PER_CHAT, round(TURNS * scale * weight / sum(weights))))
     with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")  # without it each bank would read all turns
         _derive(cursor)
         for statement in connection.ops.sequence_reset_sql(no_style(), [Chat, Output]):
             cursor.execute(statement)
@@ -52,8 +53,8 @@ def _derive(cursor: Any) -> None:
         private = mod(memorybank_chat.id, 20) = 0 FROM {ends} WHERE chat_id = memorybank_chat.id"""
     )
     cursor.execute(
-        """UPDATE memorybank_bank SET consolidate_at = NULL, last_sequence = (SELECT coalesce(max(o.sequence), 0)
-        FROM memorybank_output o JOIN memorybank_chat c ON c.id = o.chat_id WHERE c.bank_id = memorybank_bank.id)"""
+        """UPDATE memorybank_bank SET consolidate_at = NULL, last_sequence = newest FROM (SELECT bank_id,
+        max(summarised_through) AS newest FROM memorybank_chat GROUP BY bank_id) newest WHERE bank_id = memorybank_bank.id"""
     )
     _insert(cursor, Conversation, {"chat_id": "id"}, "memorybank_chat")
     _insert(cursor, ChatReader, {"chat_id": "id", "person": "'p' || id"}, "memorybank_chat WHERE private")
