@@ -115,14 +115,16 @@ def turns_context(
 
     ``look`` is the id of a version to look at, in place of the one that the chat uses.
     """
-    unsent = _unsent_prompt(project, chat, turns)
+    versions = revisions.versions_of(chat, turns, look)
+    is_last_looked_at = bool(turns) and turns[-1].pk in versions and versions[turns[-1].pk].looked_at is not None
+    unsent = None if is_last_looked_at else _unsent_prompt(project, chat, turns)  # it is of the version used
     return {
         "project": project,
         "chat": chat,
         "turns": turns,
         "changeable": {turn.pk for turn in turns if revisions.may_change(turn, user)},
         "ratings": services.ratings_by(user.get_username(), turns),
-        "versions": revisions.versions_of(chat, turns, look),
+        "versions": versions,
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": unsent,
         "guide": _guide(project, user, unsent, turns[-1].question) if unsent else [],
