@@ -15,7 +15,7 @@ from operator import or_
 from typing import Any, Self
 
 from django.db import transaction
-from django.db.models import Q, TextField
+from django.db.models import OuterRef, Q, Subquery, TextField
 from django.db.models.functions import Cast
 
 from memorybank import conf, hooks, llm
@@ -31,10 +31,12 @@ from memorybank.exceptions import InvalidInput
 from memorybank.hooks import Change
 from memorybank.indexing import block_writer, document_writer
 from memorybank.language import tokens
+from memorybank.language.titles import title_of
 from memorybank.models import (
     CARRIED,
     AnswerRating,
     Bank,
+    Chat,
     Embedding,
     Entry,
     Erasure,
@@ -48,6 +50,8 @@ from memorybank.safety.redaction import Masker
 
 #: Values searched for in one query.
 VALUES_PER_QUERY = 50
+#: Chats whose titles are changed in one query.
+CHATS_PER_UPDATE = 200
 #: The columns that are rewritten when half of a turn is erased.
 HALF_FIELDS = next(table.words for table in TABLES if table.model is Output)
 
@@ -175,7 +179,7 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
         scope.outputs.delete()
         Output.objects.bulk_update(scope.halves, HALF_FIELDS)
         facts = cascade.remove_outputs(bank, outputs, words, counts)
-        bank.chats.filter(pk__in=quoting).update(title="")
+        _retitle(bank, quoting)
         if scope.kind == ErasureKind.AUTHOR:
             AnswerRating.objects.filter(output__chat__bank=bank, person=scope.subject[1]).delete()
             bank.erasure_requests.objections().filter(author=scope.subject[1]).delete()
@@ -186,6 +190,15 @@ def _erase(bank: Bank, scope: ErasureScope, words: TurnWords, counts: Counter[st
     if scope.kind == ErasureKind.EVERYTHING:
         Bank.objects.filter(pk=bank.pk).update(remembers_since=now)
     return list(bank.chats.filter(pk__in=outputs).values_list("pk", flat=True))
+
+
+def _retitle(bank: Bank, chats: Collection[int]) -> None:
+    """Name each of these chats after the first message that is left in it, if there is one."""
+    left = Output.objects.shown().filter(chat=OuterRef("pk"), erasure_requested=False).exclude(question="")
+    first = Subquery(left.order_by("sequence").values("question")[:1])
+    rows = bank.chats.filter(pk__in=chats).annotate(first=first).values_list("pk", "first")
+    titles = [Chat(pk=pk, title=title_of(question or "")) for pk, question in rows]
+    Chat.objects.bulk_update(titles, ["title"], batch_size=CHATS_PER_UPDATE)
 
 
 def _learn_masked_values(bank: Bank, scope: ErasureScope) -> dict[str, str]:

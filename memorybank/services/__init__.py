@@ -26,6 +26,7 @@ from memorybank.erasure.receipts import REBUILT_COUNTS, ErasureReceipt, erased_c
 from memorybank.hooks import Change, send_task
 from memorybank.i18n import translate_models
 from memorybank.language.terms import terms as content_words
+from memorybank.language.titles import title_of
 from memorybank.models import (
     BY_HAND,
     NOBODY,
@@ -110,6 +111,7 @@ from memorybank.services.audit import (
     jobs_of,
     objections_by,
     open_objections,
+    receipts_of_person,
     was_enabled,
 )
 from memorybank.services.authors import authors_of, opted_out

@@ -14,11 +14,10 @@ from django.db import transaction
 
 from memorybank import llm, services
 from memorybank.exceptions import InvalidInput, LLMError, LLMTooLong, describe, public_message
-from memorybank.services import Bank, Chat, Output
+from memorybank.services import Bank, Chat, Output, title_of
 from projects.models import AnswerContext, Conversation, Draft, Project
 from projects.tenancy import people
 from projects.web import operator_mail
-from projects.web.titles import title_of
 
 from . import compaction, model_call
 from .audience import readmit_owner

@@ -11,9 +11,8 @@ from django.db.models import Q
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
-from memorybank.services import Bank, Output, PromptCount
+from memorybank.services import Bank, Output, PromptCount, title_of
 from projects.tenancy import authentication, people
-from projects.web.titles import title_of
 
 from ..models import AnswerContext, ConversationNode
 from .conversations import matching

@@ -2,7 +2,7 @@
 
 import pytest
 
-from projects.web.titles import MAX_TITLE_CHARACTERS, title_of
+from memorybank.language.titles import MAX_TITLE_CHARACTERS, title_of
 
 
 @pytest.mark.parametrize(
