@@ -85,6 +85,7 @@ class ReplacingTest(TurnCase):
         self.assertEqual(messages, ["Good morning.", "Noted.", "The crane will be red."])
         self.assertEqual(self.remembered(), [])
         self.assertContains(page, "Version 2 of 2")
+        self.assertRegex(page.content.decode(), r"said <time [^>]*>2 Mar 2026, 12:00</time>, edited <time ")
         self.assertNotContains(page, "This chat and memory use this version.")
         self.assertNotContains(page, CRANE)
         page = self.post("show-version", self.second)
@@ -113,6 +114,21 @@ class ReplacingTest(TurnCase):
         self.assertEqual(self.apollo.bank.version, version)
         for odd in ("nonsense", PublicId().to_url(self.first.pk)):
             self.assertNotContains(self.client.get(self.chat_url(self.chat), {"version": odd}), "You are looking")
+
+    def test_an_earlier_version_is_shown_without_the_guide_to_the_version_used(self) -> None:
+        for answer in ("Noted.", ""):
+            old = self.tell("The quay is wet.", answer)
+            new = self.tell("The quay is dry.", "")
+            Output.objects.filter(pk=old.pk).update(set_aside=True)
+            Output.objects.filter(pk=new.pk).update(replaces=[old.pk])
+            with self.subTest(answer=answer), without_models:
+                llm.reset()
+                self.assertContains(self.client.get(self.chat_url(self.chat)), "Guide, in place of a model")
+                page = self.client.get(self.chat_url(self.chat), {"version": PublicId().to_url(old.pk)})
+                self.assertContains(page, "You are looking at version 1.")
+                self.assertNotContains(page, "Guide, in place of a model")
+                self.assertContains(page, "Recorded without an answer.", count=0 if answer else 1)
+                new.delete()
 
     def test_another_version_is_undone_with_one_click_because_memory_follows_the_page(self) -> None:
         scripted().enqueue("Red it is.")
