@@ -46,6 +46,14 @@ def lines_at(bank: Bank, moment: datetime, *, include_hidden: bool) -> list[Bloc
     return _readable(bank, services.block_lines_at(bank, moment), include_hidden=include_hidden)
 
 
+def without_past_ends(bank: Bank, lines: list[BlockLineVersion], now: datetime) -> list[BlockLineVersion]:
+    """These lines, without the end of those that say what the block says ``now``: they left it only for a while."""
+    current = {_said(line) for line in services.block_lines_at(bank, now)}
+    for line in lines:
+        line.until = None if _said(line) in current else line.until
+    return lines
+
+
 def _readable(bank: Bank, lines: Iterable[BlockLineVersion], *, include_hidden: bool) -> list[BlockLineVersion]:
     lines = list(lines)
     if include_hidden:

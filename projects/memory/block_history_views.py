@@ -101,7 +101,7 @@ def _lines_or_difference(page: MemoryPage, moment: datetime, to: datetime | None
     lines = block_history.lines_at(bank, moment, include_hidden=include_hidden)
     if not to:
         days: dict[str, list[BlockLineVersion]] = {}
-        for line in lines:
+        for line in block_history.without_past_ends(bank, lines, timezone.now()):
             days.setdefault(memory_rows.when(line), []).append(line)
         return {"days": days.items()}
     later = block_history.lines_at(bank, to, include_hidden=include_hidden)

@@ -57,6 +57,14 @@ class PastTest(MemoryPageCase):
             told.append((CRANE in page, MAY_BE_MISSING in page))
         self.assertEqual(told, [(False, True), (True, False)])
 
+    def test_until_is_said_only_of_a_line_that_is_not_there_now(self) -> None:
+        self.hide()
+        ended = [self.then(self.alice, at=RENDERED_AT).content.decode().count('<span class="badge">until')]
+        services.restore(self.apollo.bank, fact_ids=[self.crane.pk], actor="alice")
+        services.run(bank=self.apollo.bank, now=LATER + timedelta(days=1))
+        ended.append(self.then(self.alice, at=RENDERED_AT).content.decode().count('<span class="badge">until'))
+        self.assertEqual(ended, [1, 0])
+
     def test_it_says_that_lines_may_be_missing_only_if_some_may_be(self) -> None:
         bank = self.apollo.bank
         self.remember(self.apollo, "tom", "We decided on Postgres 16 for billing.", "c2")
