@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memorybank.models import BY_HAND, AuditLog, Bank, Erasure, ErasureRequest, Event, Fact, Job
 from memorybank.models.privacy import ErasureRequestQuerySet
@@ -43,6 +43,13 @@ def audit_logs(banks: Collection[int]) -> dict[int, AuditLog]:
 def erasures_of(bank: Bank) -> QuerySet[Erasure]:
     """The erasure receipts, newest first."""
     return bank.erasures.receipts()
+
+
+def receipts_of_person(bank: Bank, person: str) -> QuerySet[Erasure]:
+    """The receipts of what a person erased, or asked the owners to erase, newest first."""
+    granted = erasure_requests_of(bank).filter(author=person, state=ErasureRequest.State.ERASED)
+    by_request = Q(kind=Erasure.Kind.OUTPUT, at__in=granted.values("closed_at"))
+    return erasures_of(bank).filter(Q(asked_by=person) | by_request)
 
 
 def erasure_requests_of(bank: Bank) -> ErasureRequestQuerySet:

@@ -164,7 +164,7 @@ def forget(request: MemberRequest, project: Project, chat: Chat, turn: int) -> H
     if not sure:
         context = {"project": project, "chat": chat, "turn": output, **going, **parts}
         return render(request, "projects/forget_turn.html", context)
-    messages.success(request, erased_notice(request.user, project, receipt))
+    messages.success(request, erased_notice(project, receipt))
     if services.chats_of(project.bank).filter(pk=chat.pk).exists():
         return redirect("chat", project.tenant.slug, project.slug, chat.key)
     return redirect("project", project.tenant.slug, project.slug)

@@ -216,5 +216,5 @@ def delete(request: MemberRequest, project: Project, chat: Chat) -> HttpResponse
         others = revisions.other_authors(services.turns_of(chat), request.user)
         context = {"project": project, "chat": chat, "others": others, **receipt_parts(receipt.counts)}
         return render(request, "projects/delete.html", context)
-    messages.success(request, erased_notice(request.user, project, receipt))
+    messages.success(request, erased_notice(project, receipt))
     return redirect("project", project.tenant.slug, project.slug)

@@ -5,24 +5,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from memorybank import services
 from memorybank.exceptions import InvalidInput
 from memorybank.services import Bank, ErasureReceipt, PublicId
-from projects.models import Project, Role
-from projects.tenancy import permissions
+from projects.models import Project
 
 from .actions import posted_facts
 from .page import MemoryPage, memory_page
 
+#: What a receipt is of, by the kind of the erasure.
+KINDS = {
+    "chat": gettext_lazy("Chat"),
+    "author": gettext_lazy("Person"),
+    "output": gettext_lazy("Message"),
+    "line": gettext_lazy("Line"),
+    "everything": gettext_lazy("Everything"),
+}
 #: Maximum number of authors named when a chat is to be erased.
 MAX_AUTHORS_SHOWN = 3
 
@@ -59,10 +65,11 @@ def forget(page: MemoryPage) -> HttpResponse:
 
 @memory_page("memory-receipt")
 def receipt_page(page: MemoryPage, receipt: int) -> HttpResponse:
-    """The receipt of an erasure: how much was erased, when and by whom, but not what it said."""
-    row = get_object_or_404(services.erasures_of(page.bank), pk=receipt)
-    waiting = services.count_stale_entries(page.bank)
-    return page.render("receipt", {"receipt": row, "waiting_summaries": waiting, **receipt_parts(row.counts)})
+    """The receipt of an erasure, for owners, admins and whoever asked for it: how much was erased, not what it said."""
+    own = services.receipts_of_person(page.bank, page.actor)
+    row = get_object_or_404(services.erasures_of(page.bank) if page.may_act else own, pk=receipt)
+    context = {"receipt": row, "kind": KINDS[row.kind], "waiting_summaries": services.count_stale_entries(page.bank)}
+    return page.render("receipt", {**context, **receipt_parts(row.counts)})
 
 
 def _target(page: MemoryPage) -> ErasureTarget | None:
@@ -111,11 +118,9 @@ def receipt_parts(counts: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]
     }
 
 
-def erased_notice(user: User, project: Project, receipt: ErasureReceipt) -> str:
-    """What was erased, in one sentence; owners and admins get a link to the receipt."""
+def erased_notice(project: Project, receipt: ErasureReceipt) -> str:
+    """What was erased, in one sentence, with a link to the receipt."""
     erased = ", ".join(f"{intcomma(count)} {noun}" for count, noun in receipt_parts(receipt.counts)["erased"])
     text = _("Deleted from the chat and from memory: %(gone)s.") % {"gone": erased}
-    if not permissions.may(user, project.tenant, Role.ADMIN):
-        return text
     address = reverse("memory-receipt", args=[project.tenant.slug, project.slug, receipt.id])
     return format_html('{} <a href="{}">{}</a>', text, address, _("Receipt"))

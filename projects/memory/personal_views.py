@@ -33,6 +33,8 @@ from .page import MemoryPage, memory_page
 FACTS_ON_A_PAGE = 50
 #: Maximum number of own objections that are listed, the newest.
 MAX_OBJECTIONS_SHOWN = 20
+#: Maximum number of receipts of the reader's erasures that are listed, the newest.
+MAX_RECEIPTS_SHOWN = 20
 #: What became of an objection, by the action that decided it; "" if that is not known.
 OUTCOMES = {
     "edit": _("Corrected by %(name)s"),
@@ -64,7 +66,8 @@ def mine_page(page: MemoryPage) -> HttpResponse:
         for fact in shown
     ]
     memory_rows.link_turns([each["row"] for each in rows], page.request.user)
-    return page.render("mine", {"page": shown, "rows": rows, "objections": _objections(page)})
+    receipts = services.receipts_of_person(page.bank, page.actor)[:MAX_RECEIPTS_SHOWN]
+    return page.render("mine", {"page": shown, "rows": rows, "objections": _objections(page), "receipts": receipts})
 
 
 def _is_own_rule(page: MemoryPage, fact: Fact, own: Collection[int]) -> bool:
@@ -133,7 +136,7 @@ def decide(page: MemoryPage) -> HttpResponse:
         if do == "forget":
             receipt = services.erase(bank, facts=[fact.pk], actor=page.actor)
             project = page.project if bank == page.bank else Project.objects.select_related("tenant").get(bank=bank)
-            messages.success(page.request, erased_notice(page.request.user, project, receipt))
+            messages.success(page.request, erased_notice(project, receipt))
         elif do == "hide":
             services.hide(bank, fact_ids=[fact.pk], actor=page.actor)
             token = signing.dumps([bank.pk, fact.pk], salt=_salt(page))

@@ -43,9 +43,10 @@ URL_PERMISSIONS = {
     **dict.fromkeys(("memory", "memory-facts", "memory-timeline", "memory-past", "memory-activity"), Role.VIEWER),
     # The member's own preferences, and memory of private chats for this member.
     **dict.fromkeys(("memory-mine", "memory-own", "memory-mine-decide"), Role.VIEWER),
+    "memory-receipt": Role.VIEWER,  # owners and admins open all receipts, others those of what they erased
     # Quarantined lines may be written to influence their reader; a line's turns are people's own words.
     **dict.fromkeys(("memory-review", "memory-why", "memory-decide", "memory-edit", "memory-add"), Role.ADMIN),
-    **dict.fromkeys(("memory-forget", "memory-receipt", "memory-retry"), Role.ADMIN),
+    **dict.fromkeys(("memory-forget", "memory-retry"), Role.ADMIN),
 }
 #: The scope that an API key needs, by URL name and method. A key opens only its own project; a login session opens
 #: none of these URLs.

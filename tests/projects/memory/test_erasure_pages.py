@@ -37,14 +37,14 @@ class ForgettingTest(MemoryPageCase):
             with self.subTest(form["what"]):
                 page = self.ask(self.alice, **form)
                 self.assertContains(page, "Nothing has been deleted yet")
-                self.assertContains(page, "message</li>" if form["what"] != "person" else "messages</li>")
+                self.assertContains(page, "and its answer</li>" if form["what"] != "person" else "their answers</li>")
                 self.assertTrue(places("zanzibar"))
         self.assertFalse(Erasure.objects.exists())
         page = self.again(self.ask(self.alice, **ways[0]))
         receipt = Erasure.objects.get(kind="line")
         self.assertRedirects(page, self.url("memory-receipt", receipt.pk))
         erased, rebuilt = page.content.decode().split("Regenerated without it:")
-        self.assertIn("<b>1</b> message</li>", erased)
+        self.assertIn("<b>1</b> message and its answer</li>", erased)
         self.assertNotIn("version of the project", erased)
         self.assertIn("<b>1</b> version of the project&#x27;s memory</li>", rebuilt)
         self.assertNotContains(page, "zanzibar")
@@ -131,7 +131,7 @@ class OwnLinesTest(MemoryPageCase):
         for name in ("memory", "memory-facts"):
             self.assertContains(self.see(self.bob, name), self.url("memory-own", self.crane.pk))
         page = self.see(self.bob, "memory-own", self.crane.pk)
-        self.assertContains(page, "<b>1</b> message</li>")
+        self.assertContains(page, "<b>1</b> message and its answer</li>")
         self.assertContains(page, "A line beside it.")
         page = self.see(self.vera, "memory-own", self.crane.pk)
         self.assertContains(page, "This line comes from what others said.")
@@ -339,6 +339,11 @@ class OwnLinesTest(MemoryPageCase):
             self.assertContains(page, "<b>bob</b> asked for 2 messages")
             form = {"do": do, "request": number(ErasureRequest.objects.first().pk)}
             self.assertContains(self.client.post(self.url("memory-decide"), form, follow=True), said)
+        receipts = [self.url("memory-receipt", receipt.pk) for receipt in services.erasures_of(self.apollo.bank)]
+        for address in receipts:
+            self.assertContains(self.see(self.bob, "memory-mine"), address)
+            self.assertContains(self.client.get(address), "Message · erased by alice")
+        self.assertTrue(receipts)
         self.assertEqual(Output.objects.filter(question="The quokka is blue.").count(), 1)
 
     def test_they_hide_it_and_take_that_back_but_not_what_an_owner_hid(self) -> None:
@@ -352,6 +357,14 @@ class OwnLinesTest(MemoryPageCase):
         self.assertEqual(self.see(self.bob, "memory-own", self.crane.pk).status_code, 404)
 
     def test_members_forget_what_they_said(self) -> None:
-        self.own(self.bob, do="forget", fact=number(self.crane.pk))
+        page = self.own(self.bob, do="forget", fact=number(self.crane.pk))
+        receipt = self.url("memory-receipt", Erasure.objects.get(kind="line").pk)
+        self.assertContains(page, f'<a href="{receipt}">Receipt</a>')
+        self.assertContains(self.see(self.bob, "memory-activity"), f'<a href="{receipt}">the receipt</a>')
+        self.assertContains(self.see(self.bob, "memory-mine"), receipt)
+        self.assertContains(self.client.get(receipt), "Line · erased by bob")
+        for name in ("memory-activity", "memory-mine"):
+            self.assertNotContains(self.see(self.vera, name), "receipts/")
+        self.assertEqual(self.client.get(receipt).status_code, 404)
         self.assertEqual(places("zanzibar"), [])
         self.assertTrue(Fact.objects.filter(pk=self.ferry.pk).exists())
