@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
@@ -25,6 +26,8 @@ FIELD_PREFIX = re.compile(r"([a-z_]+)((?:\[\d+\])?(?:\.[a-z_]+|\[\d+\])*): ")
 #: Service field names that differ in the API.
 API_FIELD_NAMES = {"chat_key": "chat", "key": "id", "output": "output"}
 MAX_ERRORS = 20
+#: After so many seconds a program is asked to try again where the database does not answer.
+RETRY_AFTER_SECONDS = 5
 
 
 class Problem(Exception):
@@ -101,12 +104,21 @@ def _unexpected(request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(500, "Internal error. The server log has details under the X-Request-ID of this response.")
 
 
+def _database_is_away(request: HttpRequest, error: Any) -> HttpResponse:
+    logger.error("%s", log_message(error))
+    answer = problem_response(503, "The database does not answer, or is locked or full. Try again.")
+    answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return answer
+
+
 def _not_found(request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(404, "Not found, or not in this key's project.")
 
 
 ERROR_HANDLERS: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Exception: _unexpected,
+    OperationalError: _database_is_away,
+    InterfaceError: _database_is_away,
     Problem: _problem,
     Refused: _refused,
     ValidationError: _validation_failed,

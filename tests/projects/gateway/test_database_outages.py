@@ -179,6 +179,9 @@ def test_no_answer_waits_for_a_locked_postgresql_and_no_turn_is_lost(tmp_path: P
         recovered("While it is frozen.")
         proxy.refuse()
         answers = outage(served, ["While nobody listens."])
+        status, headers, raw = served.post("/api/v1/outputs", {"chat": "c", "author": "ann", "question": "Now?"})
+        assert (status, headers["retry-after"]) == (503, "5"), "a program knows that it may try again"
+        assert json.loads(raw)["detail"] == "The database does not answer, or is locked or full. Try again."
         assert answers[0]["x-memory-skipped"] in ("failed", "slow")
         assert stranger(served)[0] == 503
         proxy.recover()
