@@ -115,7 +115,8 @@ def send_with(execute: Callable[..., Any], sql: Any, params: Any, many: bool, co
 def _set(entered: _Entered) -> None:
     """Enter exactly this; writes that wait to be sent belong to what was entered when they were made."""
     if entered != _entered.get():
-        prepared.send_waiting()
+        if joined := prepared.joining.get():
+            joined.send_waiting()
         _entered.set(entered)
 
 

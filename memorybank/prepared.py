@@ -265,7 +265,7 @@ def _stored(database: Any, row: Model, fields: Iterable[Field[Any, Any]]) -> lis
 
 def write(sql: str, params: Sequence[Any]) -> None:
     """Execute a statement whose result nobody reads; within :func:`joined_writes`, together with the next one."""
-    database, joined = connections[DEFAULT_DB_ALIAS], _joined.get()
+    database, joined = connections[DEFAULT_DB_ALIAS], joining.get()
     if joined and joined.database is database:
         joined.waiting.append((sql, params))
         return
@@ -286,19 +286,13 @@ def joined_writes() -> Iterator[None]:
         return
     joined = _JoinedWrites(database)
     database.execute_wrappers.insert(0, joined.send)
-    token = _joined.set(joined)
+    token = joining.set(joined)
     try:
         yield
         joined.send_waiting()
     finally:
-        _joined.reset(token)
+        joining.reset(token)
         database.execute_wrappers.remove(joined.send)
-
-
-def send_waiting() -> None:
-    """Send what waits within :func:`joined_writes` now."""
-    if joined := _joined.get():
-        joined.send_waiting()
 
 
 @dataclass(slots=True, eq=False)
@@ -351,4 +345,5 @@ class _JoinedWrites:
         self.waiting = self.waiting[: places[-1] + 1] if places else []
 
 
-_joined: ContextVar[_JoinedWrites | None] = ContextVar("joined_writes", default=None)
+#: What waits within :func:`joined_writes`.
+joining: ContextVar[_JoinedWrites | None] = ContextVar("joined_writes", default=None)
