@@ -647,7 +647,7 @@ class UnansweredTest(Cast):
         self.say(self.bob, self.chat, "What is it?")
         self.assertEqual(Chat.objects.get().title, self.QUESTION)
         services.erase(self.apollo.bank, output=Output.objects.unanswered().get().pk, actor="bob")
-        self.assertEqual(Chat.objects.get().title, "")
+        self.assertEqual(Chat.objects.get().title, "What is it?")
 
     @with_chat_model()
     def test_the_same_message_sent_twice_is_one_message(self) -> None:
