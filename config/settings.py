@@ -294,6 +294,7 @@ if not GATEWAY_UPSTREAMS["openai"][0] and (_chat := _llm("LLM_")):
     GATEWAY_UPSTREAMS["openai"] = (_chat["BASE_URL"], _chat["API_KEY"])
 
 if DEMO:
+    MIDDLEWARE.append("config.middleware.not_found.NotFoundMiddleware")  # Django's own page lists all addresses
     # The sample chats are old: keep their block history and statistics regardless of their age.
     MEMORYBANK = {"HISTORY_DAYS": 36_500, "STATISTICS_DAYS": 36_500, **MEMORYBANK}
     if "summary" not in MEMORYBANK["LLMS"]:  # record the recorded answers at a large model's prices
