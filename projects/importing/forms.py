@@ -24,14 +24,14 @@ class FileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         help_text=_(
-            "A zip as it was downloaded, or a file of JSON or JSON Lines. Chosen, it is read at once; nothing is "
-            "imported yet."
+            "A zip as it was downloaded, or a file of JSON or JSON Lines. It is read as soon as you choose it; "
+            "nothing is imported yet."
         ),
     )
     format = forms.ChoiceField(
         label=_("Product"),
         required=False,
-        choices=[("", _("Find out")), *((name, row.product) for name, row in FORMATS.items())],
+        choices=[("", _("Detect automatically")), *((name, row.product) for name, row in FORMATS.items())],
     )
 
     def clean_file(self) -> Any:

@@ -129,12 +129,18 @@ def parse_line(text: str) -> dict[str, Any]:
     try:
         row = json.loads(text)
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits raises a plain ValueError
-        position = f" at column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise InvalidInput(f"not valid JSON{position}.") from error
+        raise InvalidInput(f"not valid JSON{_column(error, text)}.") from error
     if not isinstance(row, dict):
         raise InvalidInput("not a JSON object.")
     require_fields(row)
     return row
+
+
+def _column(error: ValueError | RecursionError, text: str) -> str:
+    """Where a line is wrong, at most at its end: what it lacks there is missed only after the line break."""
+    if not isinstance(error, json.JSONDecodeError):
+        return ""
+    return f" at column {min(error.pos, len(text.rstrip())) + 1}"
 
 
 def require_fields(row: Mapping[str, Any]) -> None:

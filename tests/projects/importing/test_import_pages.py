@@ -222,6 +222,18 @@ class ImportPagesTest(Cast):
         runs.work()
         self.assertEqual(Output.objects.count(), 2)
 
+    def test_a_missing_brace_at_the_end_of_a_line_is_reported_there(self) -> None:
+        cut = line(id=1).rstrip()[:-1]
+        self.upload(cut + b"\n" + line(id=2))
+        row = ImportRun.objects.latest("pk")
+        self.assertIn(f"export.json, line 1: not valid JSON at column {len(cut) + 1}.", self.page(row))
+
+    def test_of_a_file_without_any_chat_nothing_is_said_of_costs(self) -> None:
+        self.upload(line(status="error"))
+        row = ImportRun.objects.latest("pk")
+        self.assertEqual(row.total, 0)
+        self.assertNotIn("No model is asked", self.page(row))
+
     def test_that_the_rest_was_not_read_is_said_before_a_hundred_other_reasons(self) -> None:
         content = b",".join([line(id=1), *(line(answr="x") for _ in range(150)), b"{"])
         self.upload(b"[" + content)

@@ -77,7 +77,7 @@ class TestReplaying(ImportCase):
     def test_a_bad_line_stops_it_before_anything_is_written(self) -> None:
         ran = run("replay_chats", self.file(GOOD, "{"))
         self.assertEqual(ran.code, 1)
-        self.assertEqual(ran.err.strip(), "line 2: not valid JSON at column 1. Nothing was replayed.")
+        self.assertEqual(ran.err.strip(), "line 2: not valid JSON at column 2. Nothing was replayed.")
         self.assertFalse(Output.objects.exists())
 
     def test_steps_and_budgets_out_of_range_are_usage_errors(self) -> None:
