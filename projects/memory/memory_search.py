@@ -1,7 +1,7 @@
 """Search the memory of a member's projects, for the search over their chats."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
@@ -36,11 +36,13 @@ class FoundLine:
 class FoundMemory:
     """The lines found in all projects, the best first.
 
-    ``limit`` is the number of projects that were searched, if there are more.
+    ``limit`` is the number of projects that were searched, if there are more. ``more`` are the projects in which more
+    lines were found than are shown of one project.
     """
 
     lines: list[FoundLine]
     limit: int | None = None
+    more: list[Project] = field(default_factory=list)
 
 
 def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundMemory:
@@ -50,18 +52,19 @@ def search_memory(user: User, projects: QuerySet[Project], words: str) -> FoundM
     active = projects.annotate(at=services.last_activity("bank")).order_by(F("at").desc(nulls_last=True), "pk")
     searched = list(active[: MAX_PROJECTS + 1])
     persons = people.persons_of(user)
-    lines = [
-        line
+    found: list[tuple[Project, list[FoundLine]]] = [
+        (project, list(_lines(project, persons.get(project.tenant_id, ""), words)))
         for project in searched[:MAX_PROJECTS]
-        for line in _lines(project, persons.get(project.tenant_id, ""), words)
     ]
-    lines = sorted(lines, key=lambda line: line.rank)[:MAX_LINES]
+    of_each = [line for _project, lines in found for line in lines[:MAX_LINES_OF_ONE]]
+    lines = sorted(of_each, key=lambda line: line.rank)[:MAX_LINES]
+    more = [project for project, lines in found if len(lines) > MAX_LINES_OF_ONE]
     memory_rows.link_turns([line.row for line in lines], user)
-    return FoundMemory(lines, MAX_PROJECTS if len(searched) > MAX_PROJECTS else None)
+    return FoundMemory(lines, MAX_PROJECTS if len(searched) > MAX_PROJECTS else None, more)
 
 
 def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
-    """The best lines in a project, valid ones before those that say what replaced them."""
+    """The best lines in a project and one more, valid ones before those that say what replaced them."""
     found = services.search_facts(project.bank, words, viewer=person)
     if not found:
         return
@@ -74,7 +77,7 @@ def _lines(project: Project, person: str, words: str) -> Iterator[FoundLine]:
         for fact in facts.with_places().annotate(reader_count=services.reader_count("entry__chat"))
         if fact.pk in valid or memory_rows.replaced_by(fact)
     ]
-    best = sorted(shown, key=lambda fact: rank[fact.pk])[:MAX_LINES_OF_ONE]
+    best = sorted(shown, key=lambda fact: rank[fact.pk])[: MAX_LINES_OF_ONE + 1]
     origins = services.origins(project.bank, [fact for fact in best if not fact.entry.is_leaf], viewer=person)
     for fact in best:
         row = memory_rows.fact_row(fact)

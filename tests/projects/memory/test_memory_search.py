@@ -72,6 +72,20 @@ class MemorySearchTest(Cast):
         self.assertContains(page, text)
         self.assertNotContains(page, "From a chat that you cannot open.")
 
+    def test_of_more_lines_than_are_shown_of_a_project_a_link_leads_to_all(self) -> None:
+        texts = [f"The wombat number {number} sleeps in Lisbon." for number in range(6)]
+        for text in texts:
+            services.add_fact(self.apollo.bank, text=text, actor="alice")
+        page = self.search(self.vera, "wombat")
+        self.assertContains(page, "<h1>Search: “wombat”</h1>")
+        self.assertEqual(len(page.context["memory"].lines), 5)
+        address = f"{reverse('memory-facts', args=['acme', 'apollo'])}?q=wombat"
+        self.assertContains(page, f'<a href="{address}">All lines of Apollo with “wombat”</a>')
+        opened = self.client.get(address)
+        for text in texts:
+            self.assertContains(opened, text)
+        self.assertNotContains(self.search(self.vera), "All lines of Apollo")
+
     def test_the_last_word_may_be_the_beginning_of_one_and_whole_words_come_first(self) -> None:
         lamps = "The lamp 22600-B of NWC-2026-14 costs 40 euros.", "The old lamp 22600 costs 55 euros."
         self.remember(self.apollo, "bob", lamps[1], "whole")
