@@ -185,7 +185,7 @@ ACTION_TEXTS = {
     "ask": pgettext_lazy("somebody", "asked to have something forgotten"),
     "restore": pgettext_lazy("somebody", "withdrew a request to forget"),
     "object": pgettext_lazy("somebody", "said that a line is wrong"),
-    "uphold": pgettext_lazy("somebody", "left a line as it is that somebody called wrong"),
+    "uphold": pgettext_lazy("somebody", "left a line as it is that somebody reported as wrong"),
     "opt_out": pgettext_lazy("somebody", "excluded somebody from memory"),
     "opt_in": pgettext_lazy("somebody", "included somebody again"),
 }

@@ -58,7 +58,7 @@ class MemoryPage:
             for row in rows:
                 row.own = own.get(row.fact.pk, []) if row.fact else []
                 if row.fact and row.fact.pk in objected:
-                    row.badges = [*row.badges, ("off", gettext("you called this wrong"))]
+                    row.badges = [*row.badges, ("off", gettext("you reported this as wrong"))]
 
     def owners(self) -> list[str]:
         """The names of owners and admins, who decide on objections."""

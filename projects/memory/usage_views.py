@@ -45,6 +45,11 @@ class UsedLine:
     facts: str = ""
     day: str = ""
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was said in a chat that the reader cannot open, so that nothing leads to its source."""
+        return self.has_source and not (self.by_hand or self.why or self.own_turns)
+
 
 @require_GET
 @login_required
@@ -67,6 +72,7 @@ def used_page(request: MemberRequest, tenant: str, project: str, key: str, turn:
         "personal": personal,
         "notes": notes,
         "sources": _sources(given, shown),
+        "some_closed": any(used.is_closed for used in shown),
         "missing": len(given.lines) + len(given.recalled) + len(given.personal) - len(shown),
     }
     return render(request, "projects/memory_used.html", context)

@@ -265,7 +265,7 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     expect(page.get_by_text("Remembered for: Only me")).to_be_visible()
     assert hindrances(page) == []
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_text("Undone: the chat is remembered for whom it was before.")).to_be_in_viewport()
+    expect(page.get_by_text("Undone: the chat is remembered for the same people as before.")).to_be_in_viewport()
     expect(page.get_by_text("Remembered for: Everyone in the project")).to_be_visible()
 
     page.goto("/p/acme/apollo/memory/facts")
@@ -278,15 +278,15 @@ def test_a_member_makes_a_chat_private_hides_a_line_and_takes_both_back(chromium
     page.goto("/p/acme/apollo/memory/facts")
     page.get_by_role("link", name="This is wrong “The spare keys").click()
     for undone in (True, False):
-        page.get_by_label("New wording").fill("The spare keys are in the red box.")
-        page.get_by_role("button", name="Correct", exact=True).click()
+        page.get_by_label("Right words").fill("The spare keys are in the red box.")
+        page.get_by_role("button", name="Save correction").click()
         expect(page.locator("blockquote")).to_contain_text("The spare keys are in the red box.")
         if undone:
             page.get_by_role("button", name="Undo").click()
             expect(page.get_by_text("The original words are back.")).to_be_visible()
             expect(page.locator("blockquote")).to_contain_text("blue box")
     assert hindrances(page) == []
-    page.get_by_role("link", name="Back to the list").click()
+    page.get_by_role("link", name="Back").click()
     expect(page.locator("ul.facts")).to_contain_text("red box")
     page.context.close()
 
@@ -296,10 +296,10 @@ def test_a_member_says_that_a_line_of_others_is_wrong(chromium: Browser, served:
     line = page.locator("ul.lines > li", has_text="signal orange")
     line.locator("summary").click()
     assert hindrances(page) == []
-    line.get_by_role("textbox", name="Is this wrong? Tell the owners why").fill("It stays blue.")
-    line.get_by_role("button", name="This is wrong").click()
+    line.get_by_role("textbox", name="What is right instead? (or why it is wrong)").fill("It stays blue.")
+    line.get_by_role("button", name="Send to the owners").click()
     expect(page.get_by_text("Sent to the owners and admins")).to_be_in_viewport()
-    expect(line).to_contain_text("you called this wrong")
+    expect(line).to_contain_text("you reported this as wrong")
     assert hindrances(page) == []
     page.context.close()
 
@@ -314,7 +314,7 @@ def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_
     page.keyboard.press("Enter")
     expect(up).to_have_attribute("aria-pressed", "true")
     expect(up).to_be_focused()
-    page.get_by_text("Share to read…").click()
+    page.get_by_text("Let people read it…").click()
     assert hindrances(page) == []
     page.get_by_role("button", name="Share with a link").click()
     link = page.locator("#share .link a").inner_text()
@@ -329,9 +329,9 @@ def test_an_answer_is_rated_and_a_chat_shared_to_read_by_keyboard_and_without_a_
     expect(page.get_by_text("spare keys")).to_be_visible()
     expect(page.get_by_role("textbox")).to_have_count(0)
     page.goto(KEYS_CHAT_PATH)
-    page.get_by_text("Shared to read").click()
+    page.get_by_text("People can read it").click()
     page.get_by_role("button", name="Stop sharing").click()
-    page.get_by_text("Share to read…").click()
+    page.get_by_text("Let people read it…").click()
     page.context.close()
     page = logged_in(chromium, served.base, "bob", timezone_id="Asia/Tokyo")
     page.goto("/account/")

@@ -123,7 +123,9 @@ class ReplacingTest(TurnCase):
             Output.objects.filter(pk=new.pk).update(replaces=[old.pk])
             with self.subTest(answer=answer), without_models:
                 llm.reset()
-                self.assertContains(self.client.get(self.chat_url(self.chat)), "Guide, in place of a model")
+                shown = self.client.get(self.chat_url(self.chat))
+                self.assertContains(shown, "Guide, in place of a model")
+                self.assertNotContains(shown, "LLM_BASE_URL")  # members cannot set it
                 page = self.client.get(self.chat_url(self.chat), {"version": PublicId().to_url(old.pk)})
                 self.assertContains(page, "You are looking at version 1.")
                 self.assertNotContains(page, "Guide, in place of a model")
@@ -419,7 +421,16 @@ class MemoryUsedTest(TurnCase):
         lines = {used.line.text: used for used in page.context["block_lines"]}
         self.assertIn("/chats/ferry/?before=", lines[ferry.question].own_turns[0])
         self.assertEqual([lines[CRANE].own_turns, lines[CRANE].why], [[], ""])
-        self.assertContains(page, "From a chat that you cannot open.")
+        self.assertContains(page, "are from chats that you cannot open.", count=1)
+        self.assertNotContains(page, "From a chat that you cannot open.")
+        report = self.url("used", self.turn)
+        [wrong] = re.findall(r'href="([^"]+/mine/[^"]+)">This is wrong', page.content.decode())[:1]
+        form = self.client.get(wrong)
+        self.assertContains(form, f'<input type="hidden" name="next" value="{report}">')
+        line = {"do": "object", "next": report, "fact": PublicId().to_url(lines[CRANE].wrong), "reason": "It is blue."}
+        sent = self.client.post(reverse("memory-mine-decide", args=["acme", "apollo"]), line, follow=True)
+        self.assertRedirects(sent, f"{report}#line-{line['fact']}")
+        self.assertContains(sent, "Sent to the owners and admins: alice")
         self.assertNotContains(page, "The messages it came from have been deleted.")
         self.chat = self.begin_chat(self.alice, self.apollo)
         self.turn = self.answered(self.alice, self.chat)

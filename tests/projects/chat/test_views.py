@@ -437,7 +437,7 @@ class AnswerTest(Cast):
         for used in page.context["notes"]:  # of others: who may not correct it says that it is wrong
             wrong = self.client.get(reverse("memory-own", args=["acme", "apollo", used.wrong]))
             self.assertContains(wrong, escape(used.line.text))
-            self.assertContains(wrong, "Is this wrong? Tell the owners why")
+            self.assertContains(wrong, "What is right instead? (or why it is wrong)")
             self.assertContains(page, wrong.request["PATH_INFO"])
         hidden = page.context["notes"][0]
         services.hide(self.apollo.bank, fact_ids=[hidden.wrong], actor="alice")
