@@ -60,7 +60,9 @@ def load_time_series(banks: QuerySet[Any], length: int, now: datetime) -> tuple[
         TimeSeries(_("Most chats due at once"), "", _by_day(length, now, due, empty=0)),
         TimeSeries(_("Median summary time"), "s", _by_day(length, now, _latency(calls, 0.5))),
         TimeSeries(_("95th percentile of summary times"), "s", _by_day(length, now, _latency(calls, 0.95))),
-        TimeSeries(_("Budget in use"), "%", _by_day(length, now, {day: 100 * used / of for day, used, of in full})),
+        TimeSeries(
+            _("Memory tokens in use"), "%", _by_day(length, now, {day: 100 * used / of for day, used, of in full})
+        ),
     )
 
 

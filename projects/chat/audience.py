@@ -49,7 +49,7 @@ class AudienceForm(forms.Form):
     @property
     def others(self) -> list[tuple[str, str]]:
         """The audiences that one click chooses, without the current one: oneself alone, or everybody."""
-        buttons = [(ME, gettext("Make private")), (PROJECT, gettext("Share with everyone"))]
+        buttons = [(ME, gettext("Make private")), (PROJECT, gettext("Remember for everyone"))]
         return [button for button in buttons if button[0] != self.initial["audience"]]
 
     def chosen(self) -> list[str] | None:

@@ -127,6 +127,7 @@ def turns_context(
         "versions": versions,
         "awaited": generation.awaited(turns, timezone.now()),
         "unsent": unsent,
+        "may_connect": bool(unsent) and permissions.may(user, project.tenant, Role.OWNER),
         "guide": _guide(project, user, unsent, turns[-1].question) if unsent else [],
         "erasure_requests": _open_erasure_requests(project, turns),
         "checkpoints": services.checkpoints_after(chat, [turn.sequence for turn in turns]),

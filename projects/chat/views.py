@@ -188,7 +188,7 @@ def private(request: MemberRequest, project: Project, chat: Chat) -> HttpRespons
             return render(request, "projects/change_audience.html", context)
         services.set_audience(project.bank, chat_key=chat.key, readers=readers, actor=actor)
         if "undo" in request.POST:
-            messages.success(request, _("Undone: the chat is remembered for whom it was before."))
+            messages.success(request, _("Undone: the chat is remembered for the same people as before."))
         elif change.gains or change.loses:
             back = [("audience", before["audience"]), *(("readers", name) for name in before["readers"])]
             text = _changed_notice(form, change)

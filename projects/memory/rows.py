@@ -28,6 +28,7 @@ from memorybank.services import (
     Text,
     public_id,
 )
+from projects.tenancy.budget import currency
 
 from .line_sources import LineSources, own_messages, own_turns, sources_of
 
@@ -189,7 +190,13 @@ def event_row(event: Event) -> dict[str, Any]:
     detail = event.detail
     facts = detail.get("facts", [detail["fact"]] if "fact" in detail else [])
     before, after = detail.get("before", {}), detail.get("after", {})
-    changes = [(_setting_label(name), before.get(name), after.get(name)) for name in detail.get("changed", [])]
+    changes = [
+        (
+            _setting_label(name),
+            *(_setting(name, values.get(name), is_known=name in before) for values in (before, after)),
+        )
+        for name in detail.get("changed", [])
+    ]
     return {
         "event": event,
         "words": event.words(),
@@ -197,6 +204,13 @@ def event_row(event: Event) -> dict[str, Any]:
         "changes": changes,
         "receipt": detail.get("receipt"),
     }
+
+
+def _setting(name: str, value: Any, *, is_known: bool) -> Any:
+    """The value of a setting as people read it; None if the event does not say what it was."""
+    if value is None:
+        return gettext("none") if is_known else None
+    return f"{value} {currency()}" if name == "monthly_cap" else value
 
 
 def _setting_label(name: str) -> str:

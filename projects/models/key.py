@@ -106,6 +106,11 @@ class APIKey(models.Model):
         """Whether the key accepts a person's name from this part of a request."""
         return source.value in self.name_sources.split(",")
 
+    @property
+    def scope_names(self) -> list[str]:
+        """The short names of its scopes, as pages show them."""
+        return [str(Scope(scope).label).partition(":")[0] for scope in self.scopes]
+
     def opens(self, scope: Scope) -> bool:
         return scope.value in self.scopes
 

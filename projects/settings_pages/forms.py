@@ -151,7 +151,7 @@ class NewProjectForm(forms.Form):
         required=False,
         max_length=64,
         validators=[SLUG],
-        help_text=_("The end of the project’s address. Leave empty to make it of the name."),
+        help_text=_("The end of the project’s address. Leave empty to take it from the name."),
     )
 
     def clean(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class WebhookForm(forms.Form):
         initial=list(Change),
         choices=[(change.value, EVENT_LABELS[change]) for change in Change],
         widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("With all chosen it is sent those of later releases, too."),
+        help_text=gettext_lazy("Choose all to get events added later, too."),
     )
 
     def chosen(self) -> list[str]:

@@ -121,7 +121,7 @@ class OwnChatsTest(Cast):
         fields = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form[1]))
         page = self.post(self.bob, "private", **fields)
         self.assertRedirects(page, self.chat_url(self.chat))
-        self.assertContains(page, "Undone: the chat is remembered for whom it was before.")
+        self.assertContains(page, "Undone: the chat is remembered for the same people as before.")
         services.run(bank=self.apollo.bank)
         self.assertTrue(block_has_it())
         self.assertTrue(Fact.objects.get(pk=fact.pk).pinned)

@@ -95,6 +95,8 @@ class DeskTest(Cast):
         self.assertEqual((self.apollo.name, self.apollo.system_prompt), ("Apollo 2", "Be brief."))
         self.assertEqual((bank.max_tokens, bank.monthly_cap), (900, Decimal("12.50")))
         self.assertEqual(Event.objects.filter(bank=bank, action="configure", actor="alice").count(), 1)
+        self.assertInHTML("<del>none</del>", activity := self.page("memory-activity"))
+        self.assertInHTML("<ins>12.50 USD</ins>", activity)
         self.assertContains(self.save(max_tokens=7), "greater than or equal to 200", status_code=400)
 
     def test_a_key_is_shown_once_and_its_revocation_closes_the_door(self) -> None:
@@ -110,6 +112,8 @@ class DeskTest(Cast):
         self.client.post(reverse("project-revoke-key", args=PROJECT_SLUGS), {"prefix": key.prefix})
         self.assertEqual(self.client.get(**door).status_code, 401)
         self.assertIn("revoked", self.page("project-keys"))
+        self.client.post(reverse("language"), {"language": "de"})
+        self.assertIn("lesen · zuletzt benutzt", " ".join(self.page("project-keys").split()))
 
     @with_chat_model("small")
     def test_costs_say_how_the_chat_model_and_the_summary_model_fare(self) -> None:
