@@ -34,8 +34,8 @@ NAME_CONJUNCTIONS = frozenset(collect(lambda pack: pack.clauses.joining))
 #: word that was begun.
 CONJUNCTIONS = alternation(word for word in collect(lambda pack: pack.clauses.dropped) if len(word) > 1)
 DANGLING = re.compile(rf"(?<=[\w,])\s+(?:{CONJUNCTIONS})$")
-#: Of a list, a quotation or a heading; but not the star of “*.sql” or the sign of a number: “-5 °C”, “> 3 days”, “#12”.
-MARKS_BEFORE = re.compile(r"^(?:(?:[=-]>|[*| ]|[#+-](?![\d/])|[>=~](?!=? ?\d))(?!\.\w|[€$£¥]\d))+")
+#: Of a list, a quotation or a heading; but not the star of “*.sql” or the sign of a number: “-5 °C”, “>3 days”, “#12”.
+MARKS_BEFORE = re.compile(r"^(?:(?:[=-]>|[*| ]|[#+-](?![\d/])|>(?!=?\d)|[=~](?!=? ?\d))(?!\.\w|[€$£¥]\d))+")
 LIST_NUMBER = re.compile(r"^\(\d{1,2}\)\s+")
 FILLER = re.compile(rf"\b(?:{alternation(collect(lambda pack: pack.talk.fillers))})\s+(?=\w)")
 SMILEYS = re.compile(rf"[{EMOJI}\u200d]+|(?<!\w)[:;]-?[)(DPp](?!\w)")

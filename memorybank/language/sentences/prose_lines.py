@@ -9,8 +9,8 @@ FENCE = re.compile(r"\s{0,8}(?:```|~~~)")
 HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)|\s*+\*\*[^*]{1,120}\*\*\s*+:?\s*+$|\s*+[-=_*~#]{3,}+\s*+$")
 SPACES = re.compile(r"[^\S\n]{2,}")
 NUMBERED = re.compile(r"^\s*+(?:[(（]?(?:\d{1,3}|[a-zA-Z])[.)、）]\s+|[①-⑳]\s*)")
-# “> 3 days” may also be a quotation: the number would say something else without its sign.
-BULLET = re.compile(r"^(?:\s*+(?:>++(?!=?\s?\d)\s*+|[-*+•‣–·]\s++))+(?:\[[ xX]\]\s+)?")
+# “> 2 servers” is a quotation, “>2 servers” a comparison.
+BULLET = re.compile(r"^(?:\s*+(?:>++(?!=?\d)\s*+|[-*+•‣–·]\s++))+(?:\[[ xX]\]\s+)?")
 # [image: …], [file: …]: a program's placeholder for an attachment; nobody said it.
 ATTACHMENT_PLACEHOLDER = re.compile(NO_MASK + r"\[\w{2,20}: [^\[\]]{0,400}\]")
 MARKDOWN_LINK = re.compile(r"!?" + NO_MASK + r"\[([^\[\]]{0,300})\]\([^()\s]{0,2000}\)")

@@ -166,8 +166,10 @@ def test_it_takes_no_word_for_a_sound_or_a_stammer(said: str) -> None:
     ("said", "left"),
     [
         ("-5 °C is the lowest temperature", "-5 °C is the lowest temperature"),
-        ("> 3 Tage sind zu lang", "> 3 Tage sind zu lang"),
-        (">= 3 días es demasiado", ">= 3 días es demasiado"),
+        (">3 Tage sind zu lang", ">3 Tage sind zu lang"),
+        (">=3 días es demasiado", ">=3 días es demasiado"),
+        ("> 2 servers move to Berlin", "2 servers move to Berlin"),
+        ("> 10:42 we ship", "10:42 we ship"),
         ("- -€40 is the balance", "-€40 is the balance"),
         ("#12 is fixed", "#12 is fixed"),
         ("~20 Gäste kommen", "~20 Gäste kommen"),
