@@ -77,7 +77,8 @@ class Versions:
     """The versions of a turn: the number of the one on the page, of how many, and the ids of its neighbours.
 
     ``used`` is the number of the version that the chat and memory use, ``looked_at`` another one if the page has it.
-    ``said_at`` is when the oldest version was said, if the message of the one used has been edited since.
+    ``said_at`` is when the oldest version was said, if the one on the page has another message, and ``edited_at`` when
+    that was written.
     """
 
     number: int
@@ -87,21 +88,24 @@ class Versions:
     used: int
     looked_at: Output | None = None
     said_at: datetime | None = None
+    edited_at: datetime | None = None
 
 
 def versions_of(chat: Chat, turns: Collection[Output], look: int | None = None) -> dict[int, Versions]:
     """The versions of each turn that has more than one, by the id of the turn. ``look`` is one to look at."""
     versions, rings = {}, services.versions_of(chat, turns)
-    oldest = services.turns_of(chat).in_bulk([ring[0] for ring in rings.values()]) if rings else {}
-    questions = {turn.pk: turn.question for turn in turns}
+    known = services.turns_of(chat).in_bulk([pk for ring in rings.values() for pk in ring]) if rings else {}
     for used, ring in rings.items():
         on_page = look if look in ring else used
         place = ring.index(on_page)
         before, after = ring[place - 1] if place else None, ring[place + 1] if place + 1 < len(ring) else None
-        looked_at = services.turns_of(chat).get(pk=on_page) if on_page != used else None
-        first = oldest[ring[0]]
-        said_at = first.created_at if first.question not in ("", questions[used]) else None
-        versions[used] = Versions(place + 1, len(ring), before, after, ring.index(used) + 1, looked_at, said_at)
+        looked_at = known[on_page] if on_page != used else None
+        first, question = known[ring[0]], known[on_page].question
+        dates = {}
+        if first.question not in ("", question):
+            worded = [known[pk].created_at for pk in ring if known[pk].question == question]
+            dates = {"said_at": first.created_at, "edited_at": min(worded)}
+        versions[used] = Versions(place + 1, len(ring), before, after, ring.index(used) + 1, looked_at, **dates)
     return versions
 
 

@@ -75,6 +75,13 @@ class ReplacingTest(TurnCase):
         self.assertContains(page, CRANE)
         self.assertContains(self.client.get(self.url("edit-turn", self.chat.outputs.latest("pk"))), "", status_code=404)
 
+    def test_a_new_answer_leaves_when_the_message_was_edited(self) -> None:
+        self.post("edit-turn", self.second, message="The crane will be red.")
+        edited = self.chat.outputs.latest("pk")
+        self.chat.outputs.filter(pk=edited.pk).update(created_at=NOON + timedelta(hours=1))
+        page = self.post("regenerate", edited)
+        self.assertRegex(page.content.decode(), "edited <time [^>]*>2 Mar 2026, 13:00</time>")
+
     def test_an_edited_message_takes_the_place_of_all_that_followed_and_memory_follows(self) -> None:
         services.summarise_now(self.apollo.bank, chat_key=self.chat.key)
         self.assertTrue(self.remembered())
@@ -91,6 +98,7 @@ class ReplacingTest(TurnCase):
         page = self.post("show-version", self.second)
         self.assertContains(page, "Version 1 of 2")
         self.assertContains(page, "This chat and memory use this version.")
+        self.assertNotContains(page, ", edited <time")
         self.assertEqual(self.questions(), ["Good morning.", CRANE, "And the quay?"])
         services.run(bank=self.apollo.bank, now=NOON + timedelta(days=1))
         self.assertTrue(self.remembered())
