@@ -173,7 +173,7 @@ TABLES = [
             "erased, or older than the project keeps turns",
         ),
         counts={
-            "turns": ngettext_lazy("message and its answer", "messages and their answers"),
+            "turns": ngettext_lazy("message and any answer to it", "messages and any answers to them"),
             "halves_of_turns": ngettext_lazy("message or answer by itself", "messages or answers by themselves"),
         },
         expiries=(

@@ -37,14 +37,16 @@ class ForgettingTest(MemoryPageCase):
             with self.subTest(form["what"]):
                 page = self.ask(self.alice, **form)
                 self.assertContains(page, "Nothing has been deleted yet")
-                self.assertContains(page, "and its answer</li>" if form["what"] != "person" else "their answers</li>")
+                self.assertContains(
+                    page, "and any answer to it</li>" if form["what"] != "person" else "any answers to them</li>"
+                )
                 self.assertTrue(places("zanzibar"))
         self.assertFalse(Erasure.objects.exists())
         page = self.again(self.ask(self.alice, **ways[0]))
         receipt = Erasure.objects.get(kind="line")
         self.assertRedirects(page, self.url("memory-receipt", receipt.pk))
         erased, rebuilt = page.content.decode().split("Regenerated without it:")
-        self.assertIn("<b>1</b> message and its answer</li>", erased)
+        self.assertIn("<b>1</b> message and any answer to it</li>", erased)
         self.assertNotIn("version of the project", erased)
         self.assertIn("<b>1</b> version of the project&#x27;s memory</li>", rebuilt)
         self.assertNotContains(page, "zanzibar")
@@ -131,7 +133,7 @@ class OwnLinesTest(MemoryPageCase):
         for name in ("memory", "memory-facts"):
             self.assertContains(self.see(self.bob, name), self.url("memory-own", self.crane.pk))
         page = self.see(self.bob, "memory-own", self.crane.pk)
-        self.assertContains(page, "<b>1</b> message and its answer</li>")
+        self.assertContains(page, "<b>1</b> message and any answer to it</li>")
         self.assertContains(page, "A line beside it.")
         page = self.see(self.vera, "memory-own", self.crane.pk)
         self.assertContains(page, "This line comes from what others said.")
