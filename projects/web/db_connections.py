@@ -35,7 +35,7 @@ def kept_connection() -> Iterator[None]:
 
 def _is_silent() -> bool:
     """Whether this thread's connection to PostgreSQL has nothing to read: a server that ends a connection says so."""
-    if connection.vendor != "postgresql" or connection.connection is None:
+    if connection.vendor != "postgresql" or connection.connection is None or connection.connection.closed:
         return False
     poll = select.poll()
     poll.register(connection.connection.fileno(), select.POLLIN)
