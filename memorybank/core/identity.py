@@ -16,7 +16,8 @@ GENERIC_TERMS = frozenset(terms(" ".join(collect(lambda pack: pack.changes.gener
 _NAME = re.compile(r"[A-Za-z\u00c0-\u024f\u0370-\u052f]+(?:[-_./]?\d[\w-]*)?")
 #: A word that speakers use for themselves.
 FIRST_PERSON = re.compile(whole_words(lambda pack: pack.states.own), re.IGNORECASE)
-_NUMBERED = re.compile(r"\b([^\W\d_]+) (\d+)\b(?![.,:]\d)")
+#: A word and the number after it: "Room 12", "invoice #17".
+_NUMBERED = re.compile(r"\b([^\W\d_]+) (?:#|№ ?|n[or]\. ?)?(\d+)\b(?![.,:]\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

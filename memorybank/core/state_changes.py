@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memorybank.core.identity import FIRST_PERSON, GENERIC_TERMS, is_another, marks
-from memorybank.core.value_changes import CLAUSE_BREAK, HEDGED, is_stated, is_value, replacements, value_phrase
+from memorybank.core.value_changes import (
+    CLAUSE_BREAK,
+    HEDGED,
+    is_embedded,
+    is_stated,
+    is_value,
+    replacements,
+    value_phrase,
+)
 from memorybank.language import collect, packs, whole_words
 from memorybank.language.sentences.negation import denies
 from memorybank.language.terms import terms, words
@@ -89,11 +97,13 @@ def _ongoing_matches(text: str) -> Iterator[re.Match[str]]:
 
 def _end_matches(text: str, by: re.Pattern[str]) -> Iterator[re.Match[str]]:
     if is_stated(text):
-        yield from (match for match in by.finditer(text) if not _is_to_come(match))
+        yield from (match for match in by.finditer(text) if not _is_not_yet_so(match))
 
 
-def _is_to_come(end_match: re.Match[str]) -> bool:
-    """Whether the clause of ``end_match`` announces the end for the future, or denies it."""
+def _is_not_yet_so(end_match: re.Match[str]) -> bool:
+    """Whether the clause of ``end_match`` announces the end for the future, denies it, or only depends on another."""
+    if is_embedded(end_match):
+        return True
     rest = _without(_clause(end_match), end_match[0])
     return UPCOMING.search(rest) is not None or denies(rest)
 
@@ -136,7 +146,7 @@ def _is_moved(state_match: re.Match[str], newer: Statement, older: Statement) ->
 def _move_matches(text: str) -> Iterator[re.Match[str]]:
     if is_stated(text):
         matches = (match for pattern in MOVED for match in pattern.finditer(text))
-        yield from (match for match in matches if is_value(match["new"]) and not _is_to_come(match))
+        yield from (match for match in matches if is_value(match["new"]) and not _is_not_yet_so(match))
 
 
 def _shares(ongoing: ClauseSubject, moved: ClauseSubject, *, min_shared: float) -> bool:

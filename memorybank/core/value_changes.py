@@ -20,7 +20,7 @@ from memorybank.language.terms import terms, words
 
 # A value is short: up to six words, no clause. It ends at punctuation or at a stop word.
 _VALUE_WORD = r"(?:[^\s.,;:!?()\[\]…]|[.,:](?=\w)|(?<=\d)\.(?= \w)){1,40}"  # also "3. Mai"
-_STOP_WORDS = alternation(collect(lambda pack: pack.changes.stop))
+_STOP_WORDS = alternation(collect(lambda pack: (*pack.changes.stop, *pack.changes.predicates)))
 _VALUE_END = rf"(?=\s*(?:[.,:](?!\w)|[;!?()\[\]…]|$)|\s+(?:{_STOP_WORDS})\b)"
 _WAS = alternation(collect(lambda pack: pack.changes.was))
 
@@ -53,6 +53,9 @@ def _patterns() -> Iterator[str]:
 
 
 _PATTERNS = tuple(re.compile(pattern, re.IGNORECASE) for pattern in _patterns())
+_PREDICATE = re.compile(rf"\s+(?:{whole_words(lambda pack: pack.changes.predicates)})", re.IGNORECASE)
+_COMPLEMENTIZER = re.compile(whole_words(lambda pack: pack.changes.complementizers), re.IGNORECASE)
+_DECIDED = re.compile(whole_words(lambda pack: pack.kinds.decided), re.IGNORECASE)
 HEDGED = re.compile(rf"{whole_words(lambda pack: pack.changes.hedged)}|[?？]\s*$", re.IGNORECASE)
 _BEFORE_VALUE = frozenset(
     word
@@ -109,7 +112,7 @@ def _matches(text: str) -> Iterator[ValueChange]:
         for match in pattern.finditer(text):
             groups = match.groupdict(default="")
             old, new = (groups.get(name, "").strip(_MARKS) for name in ("old", "new"))
-            is_real = not _is_negated(match) and not _is_quoted(match)
+            is_real = not (_is_negated(match) or _is_quoted(match) or _is_part_of_subject(match) or is_embedded(match))
             if is_value(old) and (not new or _has_value(new)) and is_real:
                 yield ValueChange(old, new)
 
@@ -120,6 +123,17 @@ def _is_negated(match: re.Match[str]) -> bool:
         return denies(between_marks(match.string, match.start("verb"), match.end("verb"), CLAUSE_MARKS))
     start = match.start()
     return denies(CLAUSE_MARKS.split(match.string[max(0, start - MAX_CLAUSE_CHARACTERS) : start])[-1])
+
+
+def _is_part_of_subject(match: re.Match[str]) -> bool:
+    """Whether something is said of the change as a whole: "the move from A to B was rejected", "… is a rumour"."""
+    return "new" in match.re.groupindex and _PREDICATE.match(match.string, match.end("new")) is not None
+
+
+def is_embedded(match: re.Match[str]) -> bool:
+    """Whether the change stands in a clause that depends on another: "Tom denies that …"; not "we decided that …"."""
+    before = CLAUSE_MARKS.split(match.string[max(0, match.start() - MAX_CLAUSE_CHARACTERS) : match.start()])[-1]
+    return _COMPLEMENTIZER.search(before) is not None and _DECIDED.search(match.string) is None
 
 
 def _is_quoted(match: re.Match[str]) -> bool:

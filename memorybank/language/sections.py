@@ -164,6 +164,10 @@ class ChangePatterns:
     was: Words
     #: A value ends before these words.
     stop: Words
+    #: After both values, these say something of the whole change: "the move from A to B was rejected".
+    predicates: Words
+    #: What these begin depends on another clause: "he denies that …". It counts where something was decided.
+    complementizers: Words
     #: A sentence with one of these is hypothetical and replaces nothing.
     hedged: Words
     #: Words common to all changes; two facts that share only these are not about the same thing.

@@ -49,6 +49,9 @@ def test_a_state_is_over_when_somebody_says_so(older: str, newer: str) -> None:
         ("Leo hat noch Zugang zum Tresor.", "Leos Zugang zum Tresor wird bald entzogen."),
         ("We are still waiting for the Acme invoice 12.", "The Acme invoice 13 arrived."),
         ("The Berlin office still uses the old keys.", "The Paris office no longer uses the old keys."),
+        ("Leo still has access to the vault.", "The rumour that Leo's access to the vault was revoked is false."),
+        ("Leo hat noch Zugang zum Tresor.", "Anna bezweifelt, dass Leos Zugang zum Tresor entzogen wurde."),
+        ("The old gateway is still running in Dublin.", "Once Tom agrees, the old gateway in Dublin was switched off."),
         ("Tom's hourly rate is currently 80 euros.", "Anna's hourly rate has moved to 90 euros."),
     ],
 )

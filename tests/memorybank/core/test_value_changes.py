@@ -53,6 +53,13 @@ def test_it_finds_the_value_that_is_over(sentence: str, old: str) -> None:
         "Se Solace ritarda, il lancio viene spostato dal 3 maggio al 17 maggio.",
         "如果下雨，发布日期从5月3日改到5月17日。",
         "发布日期没有从5月3日改到5月17日。",
+        "The proposal to move the fair from 3 May to 17 May was rejected.",
+        "La propuesta de cambiar la feria del 3 de mayo al 17 de mayo fue rechazada.",
+        "Tom denies that the fair moved from 3 May to 17 May.",
+        "Das Gerücht, dass das Lager von Ulm auf Bonn umzieht, ist falsch.",
+        "Luis niega que el almacén se mudó de Jaén a Lugo.",
+        "Once legal signs, the contract moves from 3 May to 17 May.",
+        "Sobald die Halle frei ist, wird die Messe von 3. Mai auf 17. Mai verschoben.",
         "A huge clue that they try to enter the place rather than to Tango or Vista.",
     ],
 )
@@ -111,6 +118,7 @@ def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
         ("The price of the Basic plan is 20 euros.", "The price of the Pro plan went from 20 euros to 30 euros."),
         ("Valve A opens at 4 bar.", "Valve B was changed from 4 bar to 5 bar."),
         ("Phase 1 ends on 3 May.", "Phase 2 moved from 3 May to 17 May."),
+        ("Invoice #17 is due on 3 June.", "The due date of invoice #18 moved from 3 June to 5 June."),
         ("Payslips are kept for 7 years.", "Invoices are now kept for 10 years instead of 7 years."),
         ("El equipo de Ana está en Madrid.", "El equipo de Luis se mudó de Madrid a Sevilla."),
         ("Die Berliner Filiale nutzt SAP.", "Die Pariser Filiale nutzt Odoo statt SAP."),
@@ -121,6 +129,24 @@ def test_an_older_fact_gives_way_only_if_it_states_that_value_of_the_same_thing(
 def test_a_change_of_one_thing_ends_nothing_of_another_of_its_kind(older: str, newer: str) -> None:
     assert [stated for stated in replacements(newer) if is_replaced(older, newer, stated)] == []
     assert replacements(newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("On Thursdays the museum opens at 10:00.", "On Thursdays the museum opens at 12:00 instead of 10:00."),
+        ("Monday's call is at 14:00.", "The Monday call moved from 14:00 to 15:00."),
+        ("The choir meets in Ulm.", "The band moved from Graz to Linz and the choir moved from Ulm to Bonn."),
+        ("The team standup is at 09:30.", "The standup moved from 09:30 to 10:00."),
+        ("Die große Halle fasst 80 Personen.", "Die große Halle fasst jetzt 90 statt 80 Personen."),
+        ("Die Messe ist am 3. Mai.", "Die Messe wird von 3. Mai auf 17. Mai verschoben."),
+        ("El contrato anual termina el 3 de mayo.", "El contrato anual pasa del 3 de mayo al 17 de mayo."),
+        ("Support runs on Slack.", "At once, support runs on Teams instead of Slack."),
+        ("Das Lager ist in Ulm.", "Wir haben beschlossen, dass das Lager von Ulm auf Bonn wechselt."),
+    ],
+)
+def test_a_change_ends_what_is_said_of_the_same_thing(older: str, newer: str) -> None:
+    assert any(is_replaced(older, newer, stated) for stated in replacements(newer))
 
 
 def test_what_is_quoted_names_a_value_all_the_same() -> None:
