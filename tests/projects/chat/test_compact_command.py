@@ -112,7 +112,7 @@ class TestTheCommand(LongChat):
     def test_a_compacted_chat_opens_in_few_queries(self) -> None:
         scripted().enqueue(GOOD)
         compaction.compact(self.apollo, self.chat)
-        with self.assertNumQueries(14):
+        with self.assertNumQueries(13):
             self.page()
 
 

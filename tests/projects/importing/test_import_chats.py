@@ -140,12 +140,12 @@ class TestGoodFiles(ImportCase):
         self.assertEqual((titles["c1"], titles["c3"], titles["c4"]), (GOOD["question"], GOOD["question"], "Named"))
         self.assertTrue(titles["c2"].startswith("Which database?") and len(titles["c2"]) <= 80)
 
-    def test_erasing_a_turn_takes_the_title_and_importing_it_again_does_not_bring_it_back(self) -> None:
+    def test_erasing_a_turn_takes_its_title_for_good_also_when_it_is_imported_again(self) -> None:
         lines = [{**GOOD, "id": "m-1"}, {**GOOD, "id": "m-2", "question": "Another."}]
         self.take(*lines)
         services.erase(Bank.objects.get(), output=Output.objects.get(key="m-1").pk, actor="ann")
         self.take(*lines)
-        self.assertEqual(Chat.objects.get().title, "")
+        self.assertEqual(Chat.objects.get().title, "Another.")
 
     def test_enable_switches_on_the_projects_of_the_file_and_no_others(self) -> None:
         self.take(GOOD)
