@@ -162,7 +162,7 @@ class ChangePatterns:
     alone: Words
     #: Words that open a parenthesis with the old value: "(was 3 May)".
     was: Words
-    #: A value ends before these words.
+    #: A value ends before these words, and before those of ``predicates``.
     stop: Words
     #: After both values, these say something of the whole change: "the move from A to B was rejected".
     predicates: Words
